@@ -1,0 +1,38 @@
+# The two commands that matter: `make demo` and `make test`. Both need only Rust, git, make and a C compiler.
+
+CARGO ?= cargo
+TARGET ?= $(or $(CARGO_TARGET_DIR),target)
+# The binary without test hooks, kept aside so that tests can show that they are not in it.
+PLAIN := $(abspath $(TARGET))/backstop-plain
+
+.PHONY: demo test lint bench soak loom help
+
+help: ## Shows this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+demo: ## Builds the binary and plays an incident with it
+	$(CARGO) build --quiet --release -p backstop-cli
+	$(TARGET)/release/backstop demo
+
+test: ## Everything that must hold; installs and starts what it needs
+	./scripts/test-servers
+	$(CARGO) build -p backstop-cli -p fallback_demo -p axum_service
+	cp $(TARGET)/debug/backstop $(PLAIN)
+	BACKSTOP_PLAIN=$(PLAIN) ./scripts/run-tests --workspace --features backstop-cli/test-hooks
+	$(CARGO) test --quiet --workspace --doc
+
+lint: ## Formatting, lints, each crate alone, documentation
+	$(CARGO) fmt --check
+	$(CARGO) clippy --workspace --all-targets --features backstop-cli/test-hooks -- -D warnings
+	$(CARGO) check --quiet -p backstop-store --no-default-features
+	$(CARGO) check --quiet -p backstop-gateway --no-default-features
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --workspace --no-deps
+
+bench: ## CPU per request beside nginx's in one run, and the engine's nanoseconds and allocations
+	./scripts/test-servers
+	$(CARGO) build --quiet --profile dist -p backstop-cli -p backstop-lab --bins --examples
+	$(CARGO) bench --quiet -p backstop-engine --bench decision
+	./scripts/bench
+
+loom: ## All interleavings of the admission counter
+	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir $(TARGET)/loom -p backstop-engine --test loom_admission

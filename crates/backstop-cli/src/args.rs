@@ -1,0 +1,75 @@
+//! What can be said on the command line, and nothing of what is done about it.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// Answers with what was accepted beforehand while something that an HTTP API depends on is broken.
+#[derive(Debug, Parser)]
+#[command(name = "backstop", version, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serves a policy until it is stopped (SIGTERM or Ctrl-C; requests under way finish)
+    Run(Run),
+    /// Says everything that is wrong with a policy, and what is risky about it
+    Check(Check),
+    /// Plays an incident on this machine: a small shop, its failing product service, and what clients get
+    Demo(Demo),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Run {
+    /// The policy file
+    #[arg(value_name = "POLICY")]
+    pub(crate) policy: PathBuf,
+    /// How log lines are written to standard error
+    #[arg(long, value_enum, default_value_t = LogFormat::Json)]
+    pub(crate) log: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// One JSON object a line
+    Json,
+    /// For people
+    Text,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Check {
+    /// The policy file
+    #[arg(value_name = "POLICY")]
+    pub(crate) policy: PathBuf,
+    /// How findings are written to standard output
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+    /// Fail on warnings too
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people, with the offending text underlined
+    Human,
+    /// One JSON document
+    Json,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Demo {
+    /// The policy to play with
+    ///
+    /// Its dependencies `catalog` and `recommender` are served by the demo itself. Default: the shop of the examples,
+    /// which is part of this binary
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) policy: Option<PathBuf>,
+    /// Requests per second
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(10..=2000))]
+    pub(crate) rate: u32,
+}

@@ -1,0 +1,19 @@
+//! The commands, one file each.
+
+mod check;
+mod demo;
+mod run;
+
+use crate::args::{Arguments, Command};
+use crate::exit::Exit;
+use crate::printer::Printer;
+
+/// Does what the command line says.
+pub(crate) fn dispatch(arguments: Arguments) -> Exit {
+    let printer = Printer::new();
+    match arguments.command {
+        Command::Run(arguments) => run::run(&arguments, printer),
+        Command::Check(arguments) => check::check(&arguments, printer),
+        Command::Demo(arguments) => demo::demo(&arguments, printer),
+    }
+}

@@ -1,0 +1,15 @@
+//! The binary `backstop`.
+
+mod args;
+mod commands;
+mod exit;
+mod logs;
+mod printer;
+#[cfg(feature = "test-hooks")]
+mod test_hooks;
+
+use clap::Parser;
+
+fn main() -> std::process::ExitCode {
+    commands::dispatch(args::Arguments::parse()).into()
+}

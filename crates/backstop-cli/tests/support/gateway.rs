@@ -1,0 +1,203 @@
+//! One running gateway process.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use backstop_lab::client::{self, ClientError, Response};
+
+use super::metrics::Metrics;
+use super::{BOUND, Hand, Policy};
+
+/// The gateway, stopped when dropped.
+#[derive(Debug)]
+pub struct Gateway {
+    child: Child,
+    folder: PathBuf,
+    /// Where clients are accepted.
+    pub addr: SocketAddr,
+    /// The operators' port.
+    pub admin: SocketAddr,
+    log: Arc<Mutex<Vec<String>>>,
+}
+
+static FOLDERS: AtomicU32 = AtomicU32::new(0);
+
+/// A new empty folder for one gateway.
+pub fn folder() -> PathBuf {
+    let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("backstop-test-{}-{number}", std::process::id()));
+    let _left_by_nobody = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    folder
+}
+
+impl Gateway {
+    /// Starts the binary with a policy, in a folder of its own.
+    pub fn start(policy: &Policy) -> Self {
+        Self::start_in(&folder(), policy)
+    }
+
+    /// Starts the binary in a folder that may hold copies from before.
+    pub fn start_in(folder: &Path, policy: &Policy) -> Self {
+        let file = folder.join("policy.toml");
+        std::fs::write(&file, policy.text()).expect("the policy file");
+        let socket = folder.join("hooks");
+        let _from_before = std::fs::remove_file(&socket);
+        let mut child = Command::new(env!("CARGO_BIN_EXE_backstop"))
+            .args(["run", "policy.toml"])
+            .current_dir(folder)
+            .env("BACKSTOP_TEST_SOCKET", &socket)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the built binary");
+        let stderr = child.stderr.take().expect("its standard error");
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let (lines, received) = mpsc::channel();
+        let kept = Arc::clone(&log);
+        thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                kept.lock().expect("the log").push(line.clone());
+                let _nobody_waits = lines.send(line);
+            }
+        });
+        let mut found = |what: &str| loop {
+            match received.recv_timeout(BOUND) {
+                Ok(line) => {
+                    if let Some(rest) = line.strip_prefix(what) {
+                        let address = rest.trim_end_matches("/metrics");
+                        return address.parse::<SocketAddr>().expect("an address");
+                    }
+                }
+                Err(_) => panic!("the gateway did not start: {:#?}\n{}", log.lock(), policy.text()),
+            }
+        };
+        let addr = found("listening on http://");
+        let admin = found("metrics on http://");
+        Self { child, folder: folder.to_owned(), addr, admin, log }
+    }
+
+    /// The hand on its clock.
+    pub fn hand(&self) -> Hand {
+        Hand::new(&self.folder.join("hooks"))
+    }
+
+    /// Where its files are.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A GET with `Host` and the given fields.
+    pub async fn get(&self, target: &str, fields: &[(&str, &str)]) -> Response {
+        self.try_get(target, fields).await.unwrap_or_else(|error| panic!("{error:?}\n{:#?}", self.log()))
+    }
+
+    /// As [`Gateway::get`], without insisting on an answer.
+    pub async fn try_get(&self, target: &str, fields: &[(&str, &str)]) -> Result<Response, ClientError> {
+        client::get(self.addr, target, fields).await
+    }
+
+    /// Any request.
+    pub async fn request(
+        &self,
+        method: &str,
+        target: &str,
+        fields: &[(&str, &str)],
+        body: &[u8],
+    ) -> Response {
+        let answer = client::request(self.addr, method, target, fields, body).await;
+        answer.unwrap_or_else(|error| panic!("{error:?}\n{:#?}", self.log()))
+    }
+
+    /// Its metrics now.
+    pub async fn metrics(&self) -> Metrics {
+        Metrics::read(self.admin).await
+    }
+
+    /// Reads metrics until they satisfy a condition, within the bound.
+    pub async fn metrics_until(&self, wanted: impl Fn(&Metrics) -> bool) -> Metrics {
+        let polling = async {
+            loop {
+                let metrics = self.metrics().await;
+                if wanted(&metrics) {
+                    return metrics;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        match tokio::time::timeout(BOUND, polling).await {
+            Ok(metrics) => metrics,
+            Err(_) => panic!("the metrics never came to it: {:#?}", self.metrics().await),
+        }
+    }
+
+    /// Its log lines so far.
+    pub fn log(&self) -> Vec<String> {
+        self.log.lock().expect("the log").clone()
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends a signal by its name, such as `TERM` or `KILL`.
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status();
+        assert!(sent.expect("kill").success());
+    }
+
+    /// Waits until it has ended, within the bound.
+    pub fn wait(&mut self) -> ExitStatus {
+        let (sender, receiver) = mpsc::channel();
+        thread::scope(|scope| {
+            let child = &mut self.child;
+            scope.spawn(move || sender.send(child.wait()));
+            receiver.recv_timeout(BOUND).expect("the gateway ends in time").expect("its status")
+        })
+    }
+
+    /// Ends it as `kill -9` does and starts it again in the same folder.
+    pub fn restart_after_kill(mut self, policy: &Policy) -> Self {
+        self.signal("KILL");
+        self.wait();
+        Self::start_in(&self.folder.clone(), policy)
+    }
+
+    /// Stops it gracefully and starts it again in the same folder.
+    pub fn restart(mut self, policy: &Policy) -> Self {
+        self.signal("TERM");
+        assert!(self.wait().success());
+        Self::start_in(&self.folder.clone(), policy)
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let _ended_already = self.child.kill();
+        let _ended = self.child.wait();
+    }
+}
+
+/// The output of the binary run to its end.
+pub fn output(arguments: &[&str], folder: &Path) -> (ExitStatus, String, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_backstop"))
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the built binary");
+    let (mut out, mut err) = (String::new(), String::new());
+    child.stdout.take().expect("standard output").read_to_string(&mut out).expect("text");
+    child.stderr.take().expect("standard error").read_to_string(&mut err).expect("text");
+    (child.wait().expect("its status"), out, err)
+}

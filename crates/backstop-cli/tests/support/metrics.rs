@@ -1,0 +1,45 @@
+//! What the operators' port says.
+
+use std::net::SocketAddr;
+
+use backstop_lab::client;
+
+/// One reading of `/metrics`.
+#[derive(Clone, Debug)]
+pub struct Metrics(Vec<(String, f64)>);
+
+impl Metrics {
+    pub async fn read(admin: SocketAddr) -> Self {
+        let response = client::get(admin, "/metrics", &[]).await.expect("the operators' port answers");
+        assert_eq!(response.status(), 200);
+        let text = response.text();
+        assert!(text.ends_with("# EOF\n"), "OpenMetrics text ends with its mark");
+        let samples =
+            text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.rsplit_once(' '));
+        Self(samples.map(|(name, value)| (name.to_owned(), value.parse().expect("a number"))).collect())
+    }
+
+    /// The sum of all series of a metric that have every given label, such as `outcome="normal"`.
+    pub fn sum(&self, name: &str, labels: &[&str]) -> f64 {
+        let of_name = self.0.iter().filter(|(series, _)| series.split('{').next() == Some(name));
+        of_name
+            .filter(|(series, _)| labels.iter().all(|label| series.contains(label)))
+            .map(|(_, value)| value)
+            .sum()
+    }
+
+    /// Requests of all routes with this outcome.
+    pub fn outcome(&self, outcome: &str) -> u64 {
+        self.sum("backstop_requests_total", &[&format!("outcome=\"{outcome}\"")]) as u64
+    }
+
+    /// Places taken anywhere.
+    pub fn in_flight(&self) -> u64 {
+        self.sum("backstop_in_flight", &[]) as u64
+    }
+
+    /// Failures counted against any dependency.
+    pub fn dependency_failures(&self) -> u64 {
+        self.sum("backstop_dependency_failures_total", &[]) as u64
+    }
+}

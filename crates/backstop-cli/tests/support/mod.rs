@@ -1,0 +1,26 @@
+//! The built binary in front of the fault-injecting origin.
+//!
+//! Everything a black-box test needs: a policy with free ports, the running gateway (stopped by its pid, its output kept
+//! for the failure message), its clock, its metrics, and requests by a strict raw client.
+
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+pub mod gateway;
+pub mod hooks;
+pub mod metrics;
+pub mod policy;
+
+pub use gateway::Gateway;
+pub use hooks::Hand;
+pub use policy::Policy;
+
+use std::time::Duration;
+
+/// The bound of every wait. Nothing takes this long unless it is broken.
+pub const BOUND: Duration = Duration::from_secs(10);
+
+/// Runs an async test on a runtime of its own, with real time.
+pub fn run<F: Future>(test: F) -> F::Output {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.expect("a runtime").block_on(test)
+}

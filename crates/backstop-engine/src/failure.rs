@@ -1,0 +1,222 @@
+//! What counts as a dependency's failure, and what only looks like one.
+//!
+//! Two closed lists lead to an alternative. [`FailureKind`] names what a dependency did wrong; those also feed whatever
+//! remembers its health. [`NotAsked`] names why it was not called at all; those never do. Everything else (401, 403,
+//! 404, 409, 410, 422, other 4xx, schema errors, panics, errors that nobody classified) passes through or propagates
+//! unchanged.
+
+use crate::policy::{Route, StatusSet};
+
+/// One failed attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Failure {
+    /// What happened.
+    pub kind: FailureKind,
+    /// In which part of the exchange.
+    pub phase: Phase,
+    /// Whether the dependency can have received any of the request.
+    pub sent: Sent,
+}
+
+impl Failure {
+    /// A failure of the given kind, in the phase where that kind belongs.
+    pub const fn new(kind: FailureKind, phase: Phase, sent: Sent) -> Self {
+        Self { kind, phase, sent }
+    }
+
+    /// The failure that a whole answer with this status is, if it is one.
+    pub fn of_status(status: u16, route: &Route) -> Option<Self> {
+        let kind = match status {
+            502..=504 => FailureKind::Unavailable { status },
+            _ if route.declared.contains(status) && !Self::never(status) => FailureKind::Declared { status },
+            _ => return None,
+        };
+        Some(Self::new(kind, Phase::Head, Sent::Maybe))
+    }
+
+    /// Statuses that are an answer about the request and can never be declared a failure.
+    pub const fn never(status: u16) -> bool {
+        matches!(status, 100..=399 | 401 | 403 | 404 | 409 | 410 | 422)
+    }
+
+    /// The set of statuses that may be declared a failure.
+    pub fn declarable() -> StatusSet {
+        let mut set = StatusSet::EMPTY;
+        for status in 400..600 {
+            if !Self::never(status) {
+                set.insert(status);
+            }
+        }
+        set
+    }
+}
+
+/// What a dependency did wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FailureKind {
+    /// Its name could not be resolved.
+    Dns,
+    /// The connection was refused or is unreachable.
+    Connect,
+    /// The connection was not established in time.
+    ConnectTimeout,
+    /// The TLS handshake failed.
+    Tls,
+    /// The request could not be written.
+    Write,
+    /// The connection was reset or closed before an answer.
+    Reset,
+    /// No complete answer in time.
+    ReadTimeout,
+    /// The answer ended early, or its body is not what its framing or media type says.
+    Incomplete,
+    /// The answer is not valid HTTP.
+    Protocol,
+    /// It says itself that it is unavailable: 502, 503 or 504.
+    Unavailable {
+        /// The status.
+        status: u16,
+    },
+    /// A status that the route declares a failure.
+    Declared {
+        /// The status.
+        status: u16,
+    },
+}
+
+impl FailureKind {
+    /// Every kind once, in the order of [`FailureKind::index`].
+    pub const TOKENS: [&'static str; 11] = [
+        "dns",
+        "connect",
+        "connect_timeout",
+        "tls",
+        "write",
+        "reset",
+        "read_timeout",
+        "incomplete",
+        "protocol",
+        "unavailable",
+        "declared",
+    ];
+
+    /// Position in [`FailureKind::TOKENS`].
+    pub const fn index(self) -> usize {
+        match self {
+            FailureKind::Dns => 0,
+            FailureKind::Connect => 1,
+            FailureKind::ConnectTimeout => 2,
+            FailureKind::Tls => 3,
+            FailureKind::Write => 4,
+            FailureKind::Reset => 5,
+            FailureKind::ReadTimeout => 6,
+            FailureKind::Incomplete => 7,
+            FailureKind::Protocol => 8,
+            FailureKind::Unavailable { .. } => 9,
+            FailureKind::Declared { .. } => 10,
+        }
+    }
+
+    /// The status that the dependency itself gave, if it gave one.
+    pub const fn status(self) -> Option<u16> {
+        match self {
+            FailureKind::Unavailable { status } | FailureKind::Declared { status } => Some(status),
+            _ => None,
+        }
+    }
+}
+
+/// A part of an exchange with a dependency, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// Waiting for a connection slot.
+    Queue,
+    /// Resolving the name.
+    Resolve,
+    /// Establishing the connection.
+    Connect,
+    /// Writing the request.
+    Send,
+    /// Waiting for the head of the answer.
+    Head,
+    /// Reading its body.
+    Body,
+}
+
+/// Whether any byte of the request can have reached the dependency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sent {
+    /// Certainly none.
+    No,
+    /// It may have.
+    Maybe,
+}
+
+/// Why a dependency was not called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NotAsked {
+    /// Its breaker is open.
+    BreakerOpen,
+    /// It is recovering and its share is used up.
+    Ramping,
+    /// All of its connections are taken.
+    DependencyFull,
+    /// None of its connections became free in time.
+    PoolTimeout,
+    /// A resource that it uses is full.
+    ResourceFull,
+    /// Too little of the deadline is left to start.
+    TooLate,
+}
+
+impl NotAsked {
+    /// Every reason once, in declaration order.
+    pub const TOKENS: [&'static str; 6] =
+        ["breaker_open", "ramping", "dependency_full", "pool_timeout", "resource_full", "too_late"];
+}
+
+/// What may lead to an alternative: one of the two closed lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// The dependency failed.
+    Failed(Failure),
+    /// It was not asked.
+    NotAsked(NotAsked),
+}
+
+impl Cause {
+    /// The cause as one word, as in the `Backstop` field, logs and metrics.
+    pub fn token(self) -> &'static str {
+        match self {
+            Cause::Failed(failure) => {
+                FailureKind::TOKENS.get(failure.kind.index()).copied().unwrap_or("protocol")
+            }
+            Cause::NotAsked(reason) => NotAsked::TOKENS.get(reason as usize).copied().unwrap_or("too_late"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_about_the_request_can_never_be_declared_failures() {
+        let set = Failure::declarable();
+        for status in [200, 204, 301, 304, 401, 403, 404, 409, 410, 422] {
+            assert!(!set.contains(status), "{status}");
+        }
+        for status in [400, 408, 418, 429, 500, 501, 503, 599] {
+            assert!(set.contains(status), "{status}");
+        }
+    }
+
+    #[test]
+    fn tokens_follow_declaration_order() {
+        assert_eq!(Cause::NotAsked(NotAsked::PoolTimeout).token(), "pool_timeout");
+        assert_eq!(Cause::NotAsked(NotAsked::TooLate).token(), "too_late");
+        let failed = |kind| Cause::Failed(Failure::new(kind, Phase::Head, Sent::Maybe)).token();
+        assert_eq!(failed(FailureKind::Dns), "dns");
+        assert_eq!(failed(FailureKind::Declared { status: 500 }), "declared");
+    }
+}

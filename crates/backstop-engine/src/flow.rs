@@ -1,0 +1,248 @@
+//! One request's life, decided step by step.
+//!
+//! ```text
+//! begin -> ADMIT --- refused ---> lane for alternatives, if there is one ------------+
+//!            |                                                                       |
+//!          Peek (does a copy exist? counts coverage)                                 |
+//!            |                                                                       |
+//!          place at the dependency --- none: dependency_full, pool_timeout ------+   |
+//!            |                                                                   |   |
+//!          Attempt --- failed, or too late to start -----------------------------+   |
+//!            |                                                                   |   |
+//!          Head: 401, 403, 404, other answers about the request -> pass through  |   |
+//!            |   502, 503, 504, declared -------------------------------------- -+   |
+//!          Collect (classes with an alternative, 2xx): incomplete ---------------+   |
+//!            |                                                                   v   v
+//!          Done: normal, kept as the copy                            ALTERNATIVE of the class:
+//!                                                                    copy judged | prepared | none
+//! ```
+//!
+//! The rules that hold everywhere:
+//! - Nothing below ADMIT raises what is in flight at the process or the route; alternatives count in the same places.
+//! - A refusal of the process or the route leads to no alternative, unless the route opens a limited lane for them.
+//! - Nothing starts after its share of the one deadline. Only time in which the *client* keeps us waiting moves it.
+//! - An event that carries another attempt's number changes nothing.
+//! - Each request is counted exactly once, when its last byte is through or when it is dropped.
+//!
+//! The engine knows neither clock nor randomness: time and entropy come in from the driver, and so the same object runs
+//! under the network driver, an explanation, a simulation and the property tests.
+
+mod answer;
+mod run;
+mod settle;
+mod step;
+mod trace;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::admission::{Permit, Waiting};
+use crate::deadline::Deadline;
+use crate::engine::{DependencyState, Engine, RouteState};
+use crate::failure::Cause;
+use crate::outcome::{Reason, Scope, Source};
+use crate::policy::{RouteClass, RouteId};
+use crate::time::{Mono, Now};
+
+pub use settle::{Account, CopyAction, Decision, Reply, Settlement};
+pub use step::{Attempt, AttemptId, BodyFacts, ClientFault, Event, HeadFacts, Step};
+pub use trace::{Note, Trace, TraceEntry};
+
+/// What is known of a request when it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestFacts {
+    /// What the method promises.
+    pub method: Method,
+    /// Whether a copy may answer this request and this request's answer may become one.
+    pub copies: CopyUse,
+    /// Whether the request carries a credential, so that a refusal may concern this caller alone.
+    pub credential: bool,
+}
+
+/// What a request method promises (RFC 9110 section 9.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// GET: its answer can be kept.
+    Get,
+    /// HEAD: answered under GET's policy, without content.
+    Head,
+    /// OPTIONS, TRACE: safe, but no read of the resource.
+    OtherSafe,
+    /// May change the resource; so may an unknown method.
+    Unsafe,
+}
+
+/// Whether copies play a part in a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyUse {
+    /// A copy may answer it, and its answer may become the copy.
+    Full,
+    /// A copy may answer it, but its answer is not kept (`no-store` in the request).
+    ServeOnly,
+    /// Neither: it is somebody's own (`Authorization`), or in no language that the route has.
+    Never,
+}
+
+/// One request on its way.
+#[derive(Debug)]
+pub struct Flow {
+    engine: Arc<Engine>,
+    route: RouteId,
+    facts: RequestFacts,
+    begun: Now,
+    deadline: Deadline,
+    client_waited: Duration,
+    entropy: u64,
+    trace: Trace,
+    attempts: u32,
+    places: [Option<Permit>; 2],
+    state: State,
+    finished: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    Admit,
+    AwaitKnown,
+    Place,
+    AwaitPlace { waiting: Waiting, until: Mono },
+    Call { permit: Permit },
+    AwaitHead { attempt: AttemptId },
+    Collect { attempt: AttemptId, head: HeadFacts },
+    AwaitBody { attempt: AttemptId, head: HeadFacts },
+    Alternative { cause: Cause },
+    AwaitCopy { why: Why },
+    Answer(Answer),
+    Done,
+}
+
+/// Why an alternative is looked for.
+#[derive(Clone, Copy, Debug)]
+enum Why {
+    Cause(Cause),
+    Capacity(Scope),
+}
+
+impl Why {
+    const fn cause(self) -> Option<Cause> {
+        match self {
+            Why::Cause(cause) => Some(cause),
+            Why::Capacity(_) => None,
+        }
+    }
+
+    const fn reason(self) -> Reason {
+        match self {
+            Why::Cause(cause) => Reason::Cause(cause),
+            Why::Capacity(scope) => Reason::Capacity(scope),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    reply: Reply,
+    copy: CopyAction,
+    account: Account,
+    streams: bool,
+}
+
+impl Flow {
+    /// A request that has just arrived whole in its head. `entropy` is 64 random bits that nobody else got.
+    ///
+    /// # Panics
+    /// If the engine has no such route.
+    pub fn begin(
+        engine: &Arc<Engine>,
+        route: RouteId,
+        facts: RequestFacts,
+        now: Now,
+        entropy: u64,
+        trace: Trace,
+    ) -> Self {
+        let rules = &engine.route(route).rules;
+        let has_alternative = !matches!(rules.class, RouteClass::Direct(_));
+        Self {
+            engine: Arc::clone(engine),
+            route,
+            facts,
+            begun: now,
+            deadline: Deadline::new(now.mono, rules.deadline, has_alternative),
+            client_waited: Duration::ZERO,
+            entropy,
+            trace,
+            attempts: 0,
+            places: [None, None],
+            state: State::Admit,
+            finished: false,
+        }
+    }
+
+    /// When the request began. The date of whatever its answer becomes.
+    pub const fn begun(&self) -> Now {
+        self.begun
+    }
+
+    /// The end of the request and of its attempt, as they stand now.
+    pub const fn deadline(&self) -> Deadline {
+        self.deadline
+    }
+
+    /// 64 further random bits, drawn from the entropy that the flow was given (SplitMix64, Steele et al. 2014).
+    pub fn draw(&mut self) -> u64 {
+        self.entropy = self.entropy.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.entropy;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn route(&self) -> &RouteState {
+        self.engine.route(self.route)
+    }
+
+    fn dependency(&self) -> &DependencyState {
+        self.engine.dependency(self.route().rules.dependency)
+    }
+
+    fn client_waited(&mut self, waited: Duration) {
+        // Only ever further: the driver reports the sum so far.
+        self.client_waited = self.client_waited.max(waited);
+        let rules = &self.route().rules;
+        let has_alternative = !matches!(rules.class, RouteClass::Direct(_));
+        self.deadline =
+            Deadline::new(self.begun.mono.after(self.client_waited), rules.deadline, has_alternative);
+    }
+
+    fn expects_head_of(&self, attempt: AttemptId) -> bool {
+        matches!(self.state, State::AwaitHead { attempt: current } if current == attempt)
+    }
+
+    fn is_current(&self, attempt: AttemptId) -> bool {
+        let current = match &self.state {
+            State::AwaitHead { attempt }
+            | State::Collect { attempt, .. }
+            | State::AwaitBody { attempt, .. } => Some(*attempt),
+            _ => None,
+        };
+        current == Some(attempt)
+    }
+}
+
+impl Drop for Flow {
+    fn drop(&mut self) {
+        if self.finished {
+            return;
+        }
+        let asked =
+            matches!(self.state, State::AwaitHead { .. } | State::Collect { .. } | State::AwaitBody { .. });
+        if asked {
+            self.dependency().tally.abandon();
+        }
+        let (outcome, reason) = settle::dropped();
+        self.route().tally.record(outcome, Source::None, reason);
+    }
+}
+
+#[cfg(test)]
+mod tests;

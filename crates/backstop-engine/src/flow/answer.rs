@@ -1,0 +1,232 @@
+//! What an answer, or the lack of one, comes to.
+
+use std::time::Duration;
+
+use crate::failure::{Cause, Failure, FailureKind, Phase, Sent};
+use crate::outcome::{Outcome, Reason, Source};
+use crate::policy::{Incorrect, Origin, Otherwise, RouteClass};
+use crate::snapshot::CopyRefusal;
+use crate::status::refusal;
+
+use super::{
+    Account, Answer, AttemptId, BodyFacts, ClientFault, CopyAction, CopyUse, Flow, HeadFacts, Method, Reply,
+    State, Why,
+};
+
+impl Flow {
+    /// The head of an answer: a failure, an answer to hold back, or one to pass on.
+    pub(super) fn head(&mut self, attempt: AttemptId, head: HeadFacts) -> State {
+        if !self.has_alternative() {
+            return State::Answer(self.pass(attempt, head));
+        }
+        if let Some(failure) = Failure::of_status(head.status, &self.route().rules) {
+            return self.failed(failure);
+        }
+        if self.is_degraded_beyond_limit(head) {
+            let kind = FailureKind::Unavailable { status: head.status };
+            return self.failed(Failure::new(kind, Phase::Head, Sent::Maybe));
+        }
+        if head.has_body && (200..300).contains(&head.status) {
+            return State::Collect { attempt, head };
+        }
+        State::Answer(self.pass(attempt, head))
+    }
+
+    /// An answer that a gateway behind this one calls an alternative must keep this route's own limit.
+    fn is_degraded_beyond_limit(&self, head: HeadFacts) -> bool {
+        match (&self.route().rules.class, head.degraded) {
+            (RouteClass::PublicRead(read), Some(age)) => age > read.max_age,
+            _ => false,
+        }
+    }
+
+    /// An answer that is complete, or too large to be held back.
+    pub(super) fn body(&mut self, attempt: AttemptId, head: HeadFacts, body: BodyFacts) -> State {
+        let (correct, storable) = match body {
+            BodyFacts::TooLarge => return State::Answer(self.pass(attempt, head)),
+            BodyFacts::Broken => {
+                return self.failed(Failure::new(FailureKind::Incomplete, Phase::Body, Sent::Maybe));
+            }
+            BodyFacts::Whole { correct, storable } => (correct, storable),
+        };
+        if !correct {
+            let incorrect = match &self.route().rules.class {
+                RouteClass::PublicRead(read) => read.incorrect,
+                RouteClass::Direct(_) | RouteClass::Optional(_) => Incorrect::Propagate,
+            };
+            if incorrect == Incorrect::Fallback {
+                let kind = FailureKind::Declared { status: head.status };
+                return self.failed(Failure::new(kind, Phase::Body, Sent::Maybe));
+            }
+            self.dependency().tally.answer();
+            let rule = self.route().rules.origins.correct;
+            let account = account(Outcome::Failed, Source::Primary, Reason::Incorrect, rule);
+            return State::Answer(collected(attempt, account, CopyAction::Keep));
+        }
+        self.dependency().tally.answer();
+        let account = self.account_of(head);
+        let keep = storable
+            && head.status == 200
+            && head.degraded.is_none()
+            && self.facts.method == Method::Get
+            && self.facts.copies == CopyUse::Full
+            && matches!(self.route().rules.class, RouteClass::PublicRead(_));
+        let copy = if keep { CopyAction::Store } else { CopyAction::Keep };
+        State::Answer(collected(attempt, account, copy))
+    }
+
+    /// The answer goes to the client as it comes.
+    fn pass(&self, attempt: AttemptId, head: HeadFacts) -> Answer {
+        let account = self.account_of(head);
+        let failure = match account.reason {
+            Reason::Cause(Cause::Failed(failure)) => Some(failure),
+            _ => None,
+        };
+        if let Some(failure) = failure {
+            self.dependency().tally.failure(failure.kind);
+        }
+        Answer {
+            reply: Reply::Streamed(attempt),
+            copy: self.copy_after(head),
+            account,
+            streams: failure.is_none(),
+        }
+    }
+
+    fn account_of(&self, head: HeadFacts) -> Account {
+        let rules = &self.route().rules;
+        if let Some(failure) = Failure::of_status(head.status, rules) {
+            let cause = Cause::Failed(failure);
+            let account =
+                account(Outcome::Failed, Source::Primary, Reason::Cause(cause), rules.origins.declared);
+            return Account { cause: Some(cause), ..account };
+        }
+        match (head.status, head.degraded) {
+            (500.., _) => account(Outcome::Failed, Source::Primary, Reason::ServerError, rules.origins.route),
+            (_, Some(age)) => {
+                let reason = Reason::UpstreamDegraded;
+                let account = account(Outcome::Fallback, Source::Alternative, reason, rules.origins.route);
+                Account { age: Some(age), ..account }
+            }
+            _ => account(Outcome::Normal, Source::Primary, Reason::None, rules.origins.route),
+        }
+    }
+
+    /// What an answer with this status means for the copy (RFC 9111 section 4.4; `gone`).
+    fn copy_after(&self, head: HeadFacts) -> CopyAction {
+        let status = head.status;
+        if self.facts.method == Method::Unsafe {
+            // Whatever a server error left behind is unknown.
+            return if matches!(status, 200..=399 | 500..) { CopyAction::Withdraw } else { CopyAction::Keep };
+        }
+        let RouteClass::PublicRead(read) = &self.route().rules.class else { return CopyAction::Keep };
+        if !self.reads() {
+            return CopyAction::Keep;
+        }
+        let refused = matches!(status, 401 | 403) && !self.facts.credential;
+        if read.gone.contains(status) || refused {
+            CopyAction::Withdraw
+        } else if self.confirms_copy(head) {
+            CopyAction::Renew
+        } else {
+            CopyAction::Keep
+        }
+    }
+
+    /// Only the origin's own 304 does: a gateway behind this one may say it of an old copy.
+    fn confirms_copy(&self, head: HeadFacts) -> bool {
+        head.status == 304
+            && head.degraded.is_none()
+            && self.facts.copies == CopyUse::Full
+            && self.facts.method == Method::Get
+    }
+
+    /// The attempt failed: counted against the dependency, and then the alternative.
+    pub(super) fn failed(&self, failure: Failure) -> State {
+        self.dependency().tally.failure(failure.kind);
+        State::Alternative { cause: Cause::Failed(failure) }
+    }
+
+    /// An error that nobody classified goes to the caller unchanged.
+    pub(super) fn propagate(&self, attempt: AttemptId) -> Answer {
+        self.dependency().tally.answer();
+        let account = account(Outcome::Failed, Source::Primary, Reason::Unclassified, Origin::NONE);
+        Answer { reply: Reply::Propagated(attempt), copy: self.copy_if_unknown(), account, streams: false }
+    }
+
+    /// The copy, as it was judged.
+    pub(super) fn with_copy(&self, why: Why, verdict: Result<Duration, CopyRefusal>) -> Answer {
+        let rule = self.route().rules.origins.alternative;
+        match verdict {
+            Ok(age) => {
+                let account = account(Outcome::Fallback, Source::Snapshot, why.reason(), rule);
+                Answer {
+                    reply: Reply::Copy { age },
+                    copy: CopyAction::Keep,
+                    account: Account { age: Some(age), cause: why.cause(), ..account },
+                    streams: false,
+                }
+            }
+            Err(refused) => match why {
+                Why::Cause(cause) => self.refuse(Reason::Copy(refused), Some(cause), rule),
+                Why::Capacity(_) => self.refuse(why.reason(), None, self.route().rules.origins.in_flight),
+            },
+        }
+    }
+
+    /// The stand-in of an optional part.
+    pub(super) fn fixed(&self, why: Why, otherwise: &Otherwise) -> Answer {
+        let source = match otherwise {
+            Otherwise::Omit(_) => Source::Omitted,
+            Otherwise::Prepared(_) => Source::Prepared,
+        };
+        let account =
+            account(Outcome::Fallback, source, why.reason(), self.route().rules.origins.alternative);
+        let account = Account { cause: why.cause(), ..account };
+        Answer { reply: Reply::Fixed, copy: CopyAction::Keep, account, streams: false }
+    }
+
+    /// The client's own request is at fault.
+    pub(super) fn client_fault(&self, fault: ClientFault, asked: bool) -> Answer {
+        let reason = match fault {
+            ClientFault::Slow => Reason::ClientSlow,
+            ClientFault::TooLarge => Reason::ClientTooLarge,
+            ClientFault::Broken => Reason::ClientLeft,
+        };
+        let mut answer = self.refuse(reason, None, self.route().rules.origins.route);
+        if asked {
+            answer.copy = self.copy_if_unknown();
+        }
+        answer
+    }
+
+    /// No answer but Backstop's own.
+    pub(super) fn refuse(&self, reason: Reason, cause: Option<Cause>, rule: Origin) -> Answer {
+        let outcome = match reason {
+            Reason::Cause(Cause::Failed(_)) | Reason::Unclassified => Outcome::Failed,
+            Reason::ClientLeft => Outcome::Abandoned,
+            _ => Outcome::Rejected,
+        };
+        let reached = matches!(cause, Some(Cause::Failed(failure)) if failure.sent == Sent::Maybe);
+        let refusal = refusal(reason, cause, self.route().rules.unavailable_status);
+        Answer {
+            reply: Reply::Refusal(refusal),
+            copy: if reached { self.copy_if_unknown() } else { CopyAction::Keep },
+            account: Account { cause, ..account(outcome, Source::None, reason, rule) },
+            streams: false,
+        }
+    }
+
+    /// An unsafe request whose end is unknown may have changed the resource.
+    fn copy_if_unknown(&self) -> CopyAction {
+        if self.facts.method == Method::Unsafe { CopyAction::Withdraw } else { CopyAction::Keep }
+    }
+}
+
+const fn account(outcome: Outcome, source: Source, reason: Reason, rule: Origin) -> Account {
+    Account { outcome, source, reason, cause: None, age: None, rule }
+}
+
+const fn collected(attempt: AttemptId, account: Account, copy: CopyAction) -> Answer {
+    Answer { reply: Reply::Collected(attempt), copy, account, streams: false }
+}

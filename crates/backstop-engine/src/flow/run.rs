@@ -1,0 +1,318 @@
+//! The order of steps.
+
+use std::time::Duration;
+
+use crate::admission::{Excess, Permit, Turn};
+use crate::failure::{Cause, Failure, FailureKind, NotAsked, Phase, Sent};
+use crate::outcome::{Reason, Scope};
+use crate::policy::{Mode, Origin, RouteClass};
+use crate::snapshot::{CopyFacts, CopyRefusal, CopyRules, judge};
+use crate::time::{Mono, Now};
+
+use super::{
+    Attempt, AttemptId, CopyUse, Decision, Event, Flow, Method, Note, Settlement, State, Step, Trace, Why,
+};
+
+impl Flow {
+    /// What to do next. Every step but [`Step::Done`] is followed by one [`Flow::on`].
+    pub fn step(&mut self, now: Now) -> Step {
+        loop {
+            match &self.state {
+                State::Admit => self.state = self.admit(now.mono),
+                State::Place => self.state = self.place(now.mono),
+                State::Call { .. } if self.deadline.may_start(now.mono) => {
+                    if let State::Call { permit } = std::mem::replace(&mut self.state, State::Done) {
+                        return self.call(permit, now.mono);
+                    }
+                }
+                // The permit is dropped here: nothing was sent.
+                State::Call { .. } => {
+                    self.state = State::Alternative { cause: Cause::NotAsked(NotAsked::TooLate) }
+                }
+                &State::Alternative { cause } => self.state = self.alternative(cause, now.mono),
+                State::AwaitKnown => return Step::Peek,
+                &State::AwaitPlace { until, .. } => {
+                    return Step::Wait { dependency: self.route().rules.dependency, until };
+                }
+                &State::Collect { attempt, head } => self.state = State::AwaitBody { attempt, head },
+                &State::AwaitBody { attempt, .. } => {
+                    return Step::Collect {
+                        attempt,
+                        until: self.deadline.attempt_end(),
+                        limit_bytes: self.buffer_bytes(),
+                    };
+                }
+                State::AwaitCopy { .. } => return Step::Load { until: self.deadline.alternative_end() },
+                // An attempt is announced once; a driver that asks again without an event has lost it.
+                State::AwaitHead { .. } => {
+                    debug_assert!(false, "step without an event while an attempt is under way");
+                    let failure = Failure::new(FailureKind::Reset, Phase::Head, Sent::Maybe);
+                    self.state = self.failed(failure);
+                }
+                &State::Answer(answer) => {
+                    self.state = State::Done;
+                    return Step::Done(self.finish(answer, now.mono));
+                }
+                State::Done => {
+                    debug_assert!(false, "step after the end");
+                    let reason = Reason::Unclassified;
+                    self.state = State::Answer(self.refuse(reason, None, Origin::NONE));
+                }
+            }
+        }
+    }
+
+    /// What came of the last step. An event that fits no step under way changes nothing; if it is about an attempt, it
+    /// is counted as late.
+    pub fn on(&mut self, event: Event, now: Now) {
+        match event {
+            Event::Known(copy) => {
+                if matches!(self.state, State::AwaitKnown) {
+                    let usable = self.judge_copy(copy.as_ref(), now);
+                    self.route().coverage.record(now.mono, usable.is_ok());
+                    self.state = State::Place;
+                }
+            }
+            Event::Released => self.try_place(false),
+            Event::TimeUp(failure) => self.time_up(failure),
+            Event::Head { attempt, head } if self.expects_head_of(attempt) => {
+                self.trace.note(now.mono, Origin::NONE, Note::Answered(head.status));
+                self.state = self.head(attempt, head);
+            }
+            Event::Body { attempt, body } if self.is_current(attempt) => match self.state {
+                State::AwaitBody { head, .. } => self.state = self.body(attempt, head, body),
+                _ => self.dependency().tally.late(),
+            },
+            Event::Failed { attempt, failure } if self.is_current(attempt) => {
+                self.state = self.failed(failure)
+            }
+            Event::Propagated { attempt } if self.is_current(attempt) => {
+                self.state = State::Answer(self.propagate(attempt));
+            }
+            Event::Head { .. } | Event::Body { .. } | Event::Failed { .. } | Event::Propagated { .. } => {
+                self.dependency().tally.late();
+            }
+            Event::Copy(copy) => {
+                if let State::AwaitCopy { why } = self.state {
+                    let verdict = match copy {
+                        Ok(copy) => self.judge_copy(copy.as_ref(), now),
+                        Err(()) => Err(CopyRefusal::Unreadable),
+                    };
+                    let rule = self.route().rules.origins.alternative;
+                    self.trace.note(now.mono, rule, Note::Copy(verdict));
+                    self.state = State::Answer(self.with_copy(why, verdict));
+                }
+            }
+            Event::ClientWaited(waited) => self.client_waited(waited),
+            Event::ClientFault(_) if self.finished => {}
+            Event::ClientFault(fault) => {
+                let asked = matches!(
+                    self.state,
+                    State::AwaitHead { .. } | State::Collect { .. } | State::AwaitBody { .. }
+                );
+                if asked {
+                    self.dependency().tally.abandon();
+                }
+                self.state = State::Answer(self.client_fault(fault, asked));
+            }
+        }
+    }
+
+    fn excess(&self) -> Excess {
+        match self.route().rules.mode {
+            Mode::Enforce => Excess::Refuse,
+            Mode::Observe => Excess::Count,
+        }
+    }
+
+    fn admit(&mut self, now: Mono) -> State {
+        if self.engine.is_draining() {
+            return State::Answer(self.refuse(Reason::Draining, None, Origin::NONE));
+        }
+        let excess = self.excess();
+        let process = self.engine.process().try_acquire(Turn::Newcomer, excess);
+        let Some(process) = process else { return self.over_limit(Scope::Process, None, now) };
+        let Some(route) = self.route().in_flight.try_acquire(Turn::Newcomer, excess) else {
+            return self.over_limit(Scope::Route, Some(process), now);
+        };
+        self.places = [Some(process), Some(route)];
+        self.trace.note(now, Origin::NONE, Note::Admitted);
+        match self.route().rules.class {
+            RouteClass::PublicRead(_) if self.copy_may_answer() => State::AwaitKnown,
+            RouteClass::PublicRead(_) if self.reads() => {
+                self.route().coverage.record(now, false);
+                State::Place
+            }
+            RouteClass::PublicRead(_) | RouteClass::Direct(_) | RouteClass::Optional(_) => State::Place,
+        }
+    }
+
+    /// A limit refused: the lane for alternatives, where the route has one, or no answer but a refusal.
+    fn over_limit(&mut self, scope: Scope, process: Option<Permit>, now: Mono) -> State {
+        let origins = self.route().rules.origins;
+        let rule = match scope {
+            Scope::Route => origins.in_flight,
+            Scope::Process | Scope::FallbackLane => Origin::NONE,
+        };
+        self.trace.note(now, rule, Note::Refused(scope));
+        let why = Why::Capacity(scope);
+        if self.route().rules.fallback_in_flight > 0 && self.has_alternative() {
+            let Some(lane) = self.route().fallback_lane.try_acquire(Turn::Newcomer, Excess::Refuse) else {
+                let reason = Reason::Capacity(Scope::FallbackLane);
+                return State::Answer(self.refuse(reason, None, origins.fallback_in_flight));
+            };
+            self.places = [process, Some(lane)];
+            self.trace.note(now, origins.fallback_in_flight, Note::FallbackLane);
+            return self.look_for_alternative(why);
+        }
+        State::Answer(self.refuse(why.reason(), None, rule))
+    }
+
+    fn place(&mut self, now: Mono) -> State {
+        let too_late = State::Alternative { cause: Cause::NotAsked(NotAsked::TooLate) };
+        if !self.deadline.may_start(now) {
+            return too_late;
+        }
+        let excess = self.excess();
+        let dependency = self.dependency();
+        if let Some(permit) = dependency.in_flight.try_acquire(Turn::Newcomer, excess) {
+            return State::Call { permit };
+        }
+        let queue = dependency.rules.queue;
+        if queue == Duration::ZERO {
+            return State::Alternative { cause: Cause::NotAsked(NotAsked::DependencyFull) };
+        }
+        let until = now.after(queue).min(self.deadline.attempt_end());
+        let waiting = dependency.in_flight.wait();
+        self.trace.note(now, self.dependency().rules.connections_origin, Note::Waiting);
+        // A place that came free between the refusal and the mark above would otherwise be missed.
+        match waiting.try_at_once() {
+            Some(permit) => State::Call { permit },
+            None => State::AwaitPlace { waiting, until },
+        }
+    }
+
+    fn try_place(&mut self, last: bool) {
+        if let State::AwaitPlace { waiting, .. } = &self.state {
+            if let Some(permit) = waiting.try_acquire() {
+                self.state = State::Call { permit };
+            } else if last {
+                self.state = State::Alternative { cause: Cause::NotAsked(NotAsked::PoolTimeout) };
+            }
+        }
+    }
+
+    fn call(&mut self, permit: Permit, now: Mono) -> Step {
+        self.attempts += 1;
+        let id = AttemptId(self.attempts);
+        self.state = State::AwaitHead { attempt: id };
+        self.trace.note(now, Origin::NONE, Note::Called(id));
+        self.dependency().tally.attempt();
+        let rules = &self.route().rules;
+        Step::Attempt(Attempt {
+            id,
+            dependency: rules.dependency,
+            permit,
+            until: self.deadline.attempt_end(),
+            end: self.deadline.end(),
+            abandon_hold: rules.abandon_hold,
+        })
+    }
+
+    fn time_up(&mut self, failure: Option<Failure>) {
+        match self.state {
+            State::AwaitPlace { .. } => self.try_place(true),
+            State::AwaitHead { .. } | State::Collect { .. } | State::AwaitBody { .. } => {
+                let phase =
+                    if matches!(self.state, State::AwaitHead { .. }) { Phase::Head } else { Phase::Body };
+                let failure = failure.unwrap_or(Failure::new(FailureKind::ReadTimeout, phase, Sent::Maybe));
+                self.state = self.failed(failure);
+            }
+            _ => {}
+        }
+    }
+
+    fn alternative(&mut self, cause: Cause, now: Mono) -> State {
+        self.trace.note(now, Origin::NONE, Note::Cause(cause));
+        if self.has_alternative() {
+            return self.look_for_alternative(Why::Cause(cause));
+        }
+        let reason = match self.route().rules.class {
+            // The class has an alternative, only this request cannot have it.
+            RouteClass::PublicRead(_) if self.reads() => Reason::Copy(CopyRefusal::Missing),
+            _ => Reason::Cause(cause),
+        };
+        let rule = self.route().rules.origins.route;
+        State::Answer(self.refuse(reason, Some(cause), rule))
+    }
+
+    fn look_for_alternative(&self, why: Why) -> State {
+        match &self.route().rules.class {
+            RouteClass::PublicRead(_) => State::AwaitCopy { why },
+            RouteClass::Optional(optional) => State::Answer(self.fixed(why, &optional.otherwise)),
+            RouteClass::Direct(_) => {
+                State::Answer(self.refuse(why.reason(), why.cause(), self.route().rules.origins.route))
+            }
+        }
+    }
+
+    /// Whether the request only reads the resource.
+    pub(super) fn reads(&self) -> bool {
+        matches!(self.facts.method, Method::Get | Method::Head)
+    }
+
+    fn copy_may_answer(&self) -> bool {
+        self.reads() && self.facts.copies != CopyUse::Never
+    }
+
+    /// Whether this request, on this route, may be answered with an alternative.
+    pub(super) fn has_alternative(&self) -> bool {
+        match self.route().rules.class {
+            RouteClass::Direct(_) => false,
+            RouteClass::PublicRead(_) => self.copy_may_answer(),
+            RouteClass::Optional(_) => self.reads(),
+        }
+    }
+
+    fn buffer_bytes(&self) -> u64 {
+        /// An optional part is small; what is larger streams.
+        const OPTIONAL_BUFFER_BYTES: u64 = 1 << 20;
+        match &self.route().rules.class {
+            RouteClass::PublicRead(read) => read.buffer_bytes,
+            RouteClass::Optional(_) | RouteClass::Direct(_) => OPTIONAL_BUFFER_BYTES,
+        }
+    }
+
+    fn judge_copy(&self, copy: Option<&CopyFacts>, now: Now) -> Result<Duration, CopyRefusal> {
+        let RouteClass::PublicRead(read) = &self.route().rules.class else {
+            return Err(CopyRefusal::Missing);
+        };
+        let rules = CopyRules {
+            max_age: read.max_age,
+            after_restart: read.after_restart,
+            override_origin: read.override_origin,
+        };
+        judge(copy, &rules, &now)
+    }
+
+    fn finish(&mut self, answer: super::Answer, now: Mono) -> Decision {
+        let account = answer.account;
+        self.trace.note(now, account.rule, Note::Decided(account.outcome, account.source, account.reason));
+        self.finished = true;
+        let streaming_from = answer.streams.then_some(self.route().rules.dependency);
+        Decision {
+            reply: answer.reply,
+            copy: answer.copy,
+            account,
+            until: self.deadline.end(),
+            trace: std::mem::replace(&mut self.trace, Trace::off()),
+            settlement: Settlement::new(
+                std::sync::Arc::clone(&self.engine),
+                self.route,
+                account,
+                streaming_from,
+                std::mem::take(&mut self.places),
+            ),
+        }
+    }
+}

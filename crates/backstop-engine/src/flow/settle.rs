@@ -1,0 +1,157 @@
+//! From the decision to the last byte: what was decided, and what it finally came to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::admission::Permit;
+use crate::engine::Engine;
+use crate::failure::{Cause, Failure};
+use crate::outcome::{Outcome, Reason, Source};
+use crate::policy::{DependencyId, Origin, RouteId};
+use crate::status::Refusal;
+use crate::time::Mono;
+
+use super::step::AttemptId;
+use super::trace::Trace;
+
+/// What a request is answered with.
+#[derive(Debug)]
+pub struct Decision {
+    /// The answer.
+    pub reply: Reply,
+    /// What happens to the copy.
+    pub copy: CopyAction,
+    /// What the answer tells about itself.
+    pub account: Account,
+    /// The dependency must have given its last byte by then.
+    pub until: Mono,
+    /// The steps that led here.
+    pub trace: Trace,
+    /// Kept until the client has its last byte.
+    pub settlement: Settlement,
+}
+
+/// What an answer tells about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// What the request came to.
+    pub outcome: Outcome,
+    /// Where the answer comes from.
+    pub source: Source,
+    /// Why.
+    pub reason: Reason,
+    /// What went wrong before an alternative was looked for, if anything.
+    pub cause: Option<Cause>,
+    /// The age of a copy.
+    pub age: Option<Duration>,
+    /// The rule that decided.
+    pub rule: Origin,
+}
+
+/// The answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// The dependency's, already complete.
+    Collected(AttemptId),
+    /// The dependency's, as it comes. After its first byte no other answer is lawful.
+    Streamed(AttemptId),
+    /// The dependency's error, unchanged (library only).
+    Propagated(AttemptId),
+    /// The copy that was loaded.
+    Copy {
+        /// Its age.
+        age: Duration,
+    },
+    /// The route's prepared answer, or the one that leaves the part out.
+    Fixed,
+    /// Backstop's own.
+    Refusal(Refusal),
+}
+
+/// What happens to the copy of what was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyAction {
+    /// Nothing.
+    Keep,
+    /// The collected answer becomes the copy.
+    Store,
+    /// The origin confirmed it: its date is renewed.
+    Renew,
+    /// It is withdrawn, and so are those that the route names.
+    Withdraw,
+}
+
+/// Holds the permits and the count of one decided request until its last byte.
+///
+/// Exactly one of [`complete`](Settlement::complete), [`break_off`](Settlement::break_off) or the drop (the client
+/// left, or the request's own code panicked) counts the request.
+#[derive(Debug)]
+pub struct Settlement {
+    engine: Arc<Engine>,
+    route: RouteId,
+    account: Account,
+    /// An answer that still streams can still fail; its dependency is counted at the end.
+    streaming_from: Option<DependencyId>,
+    /// Process, then route or lane.
+    _permits: [Option<Permit>; 2],
+    settled: bool,
+}
+
+impl Settlement {
+    pub(super) fn new(
+        engine: Arc<Engine>,
+        route: RouteId,
+        account: Account,
+        streaming_from: Option<DependencyId>,
+        permits: [Option<Permit>; 2],
+    ) -> Self {
+        Self { engine, route, account, streaming_from, _permits: permits, settled: false }
+    }
+
+    /// The client has its last byte.
+    pub fn complete(mut self) {
+        self.settled = true;
+        if let Some(dependency) = self.streaming_from.map(|id| self.engine.dependency(id)) {
+            dependency.tally.answer();
+        }
+        self.count(self.account.outcome, self.account.reason);
+    }
+
+    /// The dependency broke off in the middle of a streamed answer.
+    pub fn break_off(mut self, failure: Failure) {
+        self.settled = true;
+        if let Some(dependency) = self.streaming_from.map(|id| self.engine.dependency(id)) {
+            dependency.tally.failure(failure.kind);
+        }
+        self.count(Outcome::Failed, Reason::Cause(Cause::Failed(failure)));
+    }
+
+    fn count(&self, outcome: Outcome, reason: Reason) {
+        let tally = &self.engine.route(self.route).tally;
+        tally.record(outcome, self.account.source, reason);
+        if let (Some(age), Outcome::Fallback) = (self.account.age, outcome) {
+            tally.record_age(age);
+        }
+    }
+}
+
+impl Drop for Settlement {
+    fn drop(&mut self) {
+        if !self.settled {
+            if let Some(dependency) = self.streaming_from.map(|id| self.engine.dependency(id)) {
+                dependency.tally.abandon();
+            }
+            let (outcome, reason) = dropped();
+            self.count(outcome, reason);
+        }
+    }
+}
+
+/// What a request came to that was dropped unfinished: its own code panicked, or the client left.
+pub(super) fn dropped() -> (Outcome, Reason) {
+    if std::thread::panicking() {
+        (Outcome::Failed, Reason::Unclassified)
+    } else {
+        (Outcome::Abandoned, Reason::ClientLeft)
+    }
+}

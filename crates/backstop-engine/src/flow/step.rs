@@ -1,0 +1,148 @@
+//! What a [`Flow`](super::Flow) asks its driver to do, and what the driver tells it.
+
+use std::time::Duration;
+
+use crate::admission::Permit;
+use crate::failure::Failure;
+use crate::policy::DependencyId;
+use crate::snapshot::CopyFacts;
+use crate::time::Mono;
+
+use super::settle::Decision;
+
+/// The number of one call of a dependency within its request, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AttemptId(pub u32);
+
+/// What the driver does next. Every variant but [`Step::Done`] is answered by one event.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Step {
+    /// Say whether a copy exists, from memory alone: [`Event::Known`].
+    Peek,
+    /// Wait until a place at the dependency may be free: [`Event::Released`], or [`Event::TimeUp`] at `until`.
+    Wait {
+        /// Whose place.
+        dependency: DependencyId,
+        /// No longer than this.
+        until: Mono,
+    },
+    /// Call the dependency: [`Event::Head`], [`Event::Failed`], [`Event::TimeUp`] or [`Event::Propagated`].
+    Attempt(Attempt),
+    /// Hold the answer back until it is complete: [`Event::Body`], [`Event::Failed`] or [`Event::TimeUp`].
+    Collect {
+        /// Which answer.
+        attempt: AttemptId,
+        /// No longer than this.
+        until: Mono,
+        /// No more than this.
+        limit_bytes: u64,
+    },
+    /// Fetch the copy: [`Event::Copy`]. From memory at once; from disk only while there is time.
+    Load {
+        /// The disk is not waited for any longer than this.
+        until: Mono,
+    },
+    /// Answer.
+    Done(Decision),
+}
+
+/// One call of a dependency.
+#[derive(Debug)]
+pub struct Attempt {
+    /// Its number; events about it carry it.
+    pub id: AttemptId,
+    /// Whom to call.
+    pub dependency: DependencyId,
+    /// A place at the dependency, held until its work has ended or has been given up.
+    pub permit: Permit,
+    /// The call must be over by then. No phase of it starts later.
+    pub until: Mono,
+    /// The request is over by then.
+    pub end: Mono,
+    /// How long an abandoned call goes on occupying the dependency if it does not end by itself: this long, or until
+    /// `end` if `None`.
+    pub abandon_hold: Option<Duration>,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// Whether a copy exists, and its facts.
+    Known(Option<CopyFacts>),
+    /// A place may be free.
+    Released,
+    /// The step's time is over, or the attempt's in the given phase.
+    TimeUp(Option<Failure>),
+    /// The attempt's answer begins.
+    Head {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// What its head says.
+        head: HeadFacts,
+    },
+    /// The answer is complete, or larger than the limit.
+    Body {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// What it is.
+        body: BodyFacts,
+    },
+    /// The attempt failed.
+    Failed {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// How.
+        failure: Failure,
+    },
+    /// The attempt ended in an error that nobody classified; it goes to the caller unchanged.
+    Propagated {
+        /// Which attempt.
+        attempt: AttemptId,
+    },
+    /// The copy, or why it cannot be had: `Ok(None)` is missing, `Err(())` unreadable.
+    Copy(Result<Option<CopyFacts>, ()>),
+    /// In all, the client has kept us waiting for its own bytes this long; the deadline moves back by it.
+    ClientWaited(Duration),
+    /// The client's own request is at fault; the dependency is not.
+    ClientFault(ClientFault),
+}
+
+/// What is wrong with a request that is still arriving.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ClientFault {
+    /// It did not arrive in the time that it has for that.
+    Slow,
+    /// It is larger than accepted.
+    TooLarge,
+    /// It broke off: the client left.
+    Broken,
+}
+
+/// What the head of an answer says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadFacts {
+    /// HTTP status.
+    pub status: u16,
+    /// Whether content follows.
+    pub has_body: bool,
+    /// If a gateway behind this one marked its answer as an alternative: how old it says that is.
+    pub degraded: Option<Duration>,
+}
+
+/// What a collected answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyFacts {
+    /// Complete, and of the form that it declares.
+    Whole {
+        /// Whether it keeps the route's `correct` rules.
+        correct: bool,
+        /// Whether HTTP allows to keep it.
+        storable: bool,
+    },
+    /// Not of the form that it declares: nothing but part of an answer.
+    Broken,
+    /// Larger than the limit: it has to stream.
+    TooLarge,
+}

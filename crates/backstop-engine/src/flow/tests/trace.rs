@@ -1,0 +1,87 @@
+//! What is told to whoever asks why.
+
+use crate::failure::Cause;
+use crate::flow::{AttemptId, Flow, Note, Trace};
+use crate::outcome::{Outcome, Reason, Scope, Source};
+use crate::policy::{DependencyId, Mode, Origin, Route, RouteId, RouteOrigins};
+use crate::snapshot::CopyRefusal;
+
+use super::support::{
+    GET, OK, SECOND, START, Script, TIMED_OUT, Upstream, at, begin, called, copy_read_at, drive, engine_of,
+    get, in_flight, public, route, words,
+};
+
+const ORIGINS: RouteOrigins = RouteOrigins {
+    route: Origin(1),
+    deadline: Origin(2),
+    in_flight: Origin(3),
+    fallback_in_flight: Origin(4),
+    alternative: Origin(5),
+    correct: Origin(6),
+    gone: Origin(7),
+    declared: Origin(8),
+};
+
+fn traced(places: u32, script: &Script) -> (Vec<(Note, Origin)>, Trace) {
+    let engine = engine_of(Route { in_flight: places, origins: ORIGINS, ..route(public()) });
+    let _held = (places == 1).then(|| called(&engine, GET, START));
+    let mut flow = Flow::begin(&engine, RouteId(0), GET, at(START), 0, Trace::on());
+    let decision = drive(&mut flow, script, at(START));
+    let notes = decision.trace.entries().iter().map(|entry| (entry.note, entry.rule)).collect();
+    (notes, decision.trace)
+}
+
+/// Every step in its order, each with the rule that decided it.
+#[test]
+fn a_trace_names_every_step_and_the_rule_behind_it() {
+    let script = Script::new(Upstream::Fails(TIMED_OUT)).with_copy(copy_read_at(START - 61 * SECOND));
+    let (notes, trace) = traced(2, &script);
+    let cause = Cause::Failed(TIMED_OUT);
+    let too_old = CopyRefusal::TooOld;
+    assert_eq!(
+        notes,
+        [
+            (Note::Admitted, Origin::NONE),
+            (Note::Called(AttemptId(1)), Origin::NONE),
+            (Note::Cause(cause), Origin::NONE),
+            (Note::Copy(Err(too_old)), ORIGINS.alternative),
+            (Note::Decided(Outcome::Rejected, Source::None, Reason::Copy(too_old)), ORIGINS.alternative),
+        ]
+    );
+    assert!(trace.entries().iter().all(|entry| entry.at == at(START).mono));
+}
+
+#[test]
+fn a_refusal_names_the_limit_that_refused() {
+    let (notes, _) = traced(1, &Script::new(OK));
+    let reason = Reason::Capacity(Scope::Route);
+    assert_eq!(
+        notes,
+        [
+            (Note::Refused(Scope::Route), ORIGINS.in_flight),
+            (Note::Decided(Outcome::Rejected, Source::None, reason), ORIGINS.in_flight),
+        ]
+    );
+}
+
+#[test]
+fn a_trace_that_is_off_records_nothing() {
+    let engine = engine_of(route(public()));
+    assert!(get(&engine, &Script::new(OK), START).trace.entries().is_empty());
+}
+
+/// Observing, a full route and a full dependency are counted and refuse nobody.
+#[test]
+fn observing_refuses_nothing_and_counts_what_it_would_have_refused() {
+    let observed = Route { in_flight: 1, mode: Mode::Observe, ..route(public()) };
+    let engine = super::support::engine(1, vec![observed], vec![super::support::dependency(1, 0)]);
+    let held = called(&engine, GET, START);
+    let decision = drive(&mut begin(&engine, GET, START), &Script::new(OK), at(START));
+    assert_eq!(words(&decision), ("normal", "primary", "none"));
+    assert_eq!(in_flight(&engine), [2, 2, 0, 1]);
+    let pool = &engine.dependency(DependencyId(0)).in_flight;
+    let refused = [engine.process().refused(), engine.routes()[0].in_flight.refused(), pool.refused()];
+    assert_eq!(refused, [1, 1, 1]);
+    drop((held, decision));
+    assert_eq!(in_flight(&engine), [0; 4]);
+}

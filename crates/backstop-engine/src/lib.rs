@@ -1,0 +1,33 @@
+//! The decisions of Backstop: what an HTTP API answers while something that it depends on is broken.
+//!
+//! One request is one [`Flow`](flow::Flow): a step machine that says what to do next and is told what came of it. It
+//! admits the request or refuses it at once, asks the dependency within one deadline, tells a failure from an answer,
+//! and serves the alternative that was accepted beforehand, or nothing.
+//!
+//! | room | what is decided there |
+//! |---|---|
+//! | [`flow`] | the order of everything |
+//! | [`admission`] | what is in flight, and that it never exceeds its limit |
+//! | [`deadline`] | one end for the whole request, and the shares before it |
+//! | [`failure`] | what counts as a dependency's failure |
+//! | [`snapshot`] | when an answer is a copy's, and when a copy may still be served |
+//! | [`outcome`] | what a request came to |
+//! | [`status`] | which HTTP status a refusal has |
+//! | [`coverage`], [`tally`] | what is counted |
+//!
+//! The crate has no dependencies, does no I/O, awaits nothing, reads no clock and draws no randomness: `clippy.toml`
+//! beside its manifest forbids them. Time comes in as [`Now`](time::Now).
+
+pub mod admission;
+pub mod coverage;
+pub mod deadline;
+pub mod engine;
+pub mod failure;
+pub mod flow;
+pub mod outcome;
+pub mod policy;
+pub mod snapshot;
+pub mod status;
+mod sync;
+pub mod tally;
+pub mod time;

@@ -1,0 +1,407 @@
+//! What the operator accepted beforehand, as plain data.
+//!
+//! Every route belongs to exactly one class, and a class has only the fields of its own alternatives: an unsafe mix
+//! (a copy on a route that has effects, say) cannot be written down. Values are already validated by whoever builds
+//! the policy (the policy file or the library's builders); [`Policy::validate`] holds what the engine relies on.
+
+use std::time::Duration;
+
+/// Where a rule was written. The policy file maps it to a place in the text; the engine only carries it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Origin(pub u32);
+
+impl Origin {
+    /// A rule that nobody wrote: a default or a value given in code.
+    pub const NONE: Origin = Origin(u32::MAX);
+}
+
+/// Position of a dependency in [`Policy::dependencies`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct DependencyId(pub u16);
+
+/// Position of a route in [`Policy::routes`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct RouteId(pub u16);
+
+/// Whether decisions are carried out or only counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Decisions are carried out.
+    #[default]
+    Enforce,
+    /// Everything is decided and counted, nothing is refused. Reserved: not yet accepted by the policy file.
+    Observe,
+}
+
+/// The whole accepted behaviour of one process.
+#[derive(Clone, Debug, Default)]
+pub struct Policy {
+    /// Requests in flight in the whole process, copies and refusals' bodies included.
+    pub in_flight: u32,
+    /// Where `in_flight` was written.
+    pub in_flight_origin: Origin,
+    /// What may be called.
+    pub dependencies: Vec<Dependency>,
+    /// What is answered.
+    pub routes: Vec<Route>,
+}
+
+/// Something that is called and may fail.
+#[derive(Clone, Debug)]
+pub struct Dependency {
+    /// Its name, as in metrics and messages.
+    pub name: Box<str>,
+    /// Calls under way at once, over all threads, abandoned ones included until they end.
+    pub connections: u32,
+    /// How long a request may wait for one of them; zero refuses at once.
+    pub queue: Duration,
+    /// Where `connections` was written.
+    pub connections_origin: Origin,
+}
+
+/// The unit of policy: one kind of request and what it may be answered with.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// Its name, as in metrics and messages.
+    pub name: Box<str>,
+    /// The business function it serves, such as `browse`.
+    pub function: Option<Box<str>>,
+    /// What is asked first.
+    pub dependency: DependencyId,
+    /// From the complete request head to the last byte at a reading client.
+    pub deadline: Duration,
+    /// Requests in flight at once, answers from copies included. The excess is refused at once.
+    pub in_flight: u32,
+    /// A separate, limited lane in which alternatives may still be served when `in_flight` refuses; 0 is none.
+    pub fallback_in_flight: u32,
+    /// Whether decisions are carried out.
+    pub mode: Mode,
+    /// Further statuses that count as a failure of the dependency, besides 502, 503 and 504.
+    pub declared: StatusSet,
+    /// How long an abandoned call may go on occupying its dependency; the remaining deadline if `None`.
+    pub abandon_hold: Option<Duration>,
+    /// What a missing or unusable copy is answered with.
+    pub unavailable_status: UnavailableStatus,
+    /// The class and its own rules.
+    pub class: RouteClass,
+    /// Where the parts of the route were written.
+    pub origins: RouteOrigins,
+}
+
+/// Where the parts of a route were written.
+#[derive(Clone, Copy, Debug)]
+pub struct RouteOrigins {
+    /// The route's table.
+    pub route: Origin,
+    /// `deadline`.
+    pub deadline: Origin,
+    /// `in_flight`.
+    pub in_flight: Origin,
+    /// `fallback_in_flight`.
+    pub fallback_in_flight: Origin,
+    /// `max_age` or `otherwise`: the accepted alternative.
+    pub alternative: Origin,
+    /// `correct`.
+    pub correct: Origin,
+    /// `gone`.
+    pub gone: Origin,
+    /// `declared`.
+    pub declared: Origin,
+}
+
+impl Default for RouteOrigins {
+    fn default() -> Self {
+        let none = Origin::NONE;
+        Self {
+            route: none,
+            deadline: none,
+            in_flight: none,
+            fallback_in_flight: none,
+            alternative: none,
+            correct: none,
+            gone: none,
+            declared: none,
+        }
+    }
+}
+
+/// What a route may become when its dependency fails.
+#[derive(Clone, Debug)]
+pub enum RouteClass {
+    /// No alternative at all.
+    Direct(Direct),
+    /// The last correct answer, within its age.
+    PublicRead(PublicRead),
+    /// Left out, or a general answer prepared beforehand.
+    Optional(Optional),
+}
+
+impl RouteClass {
+    /// The class's name in the policy file.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            RouteClass::Direct(_) => "direct",
+            RouteClass::PublicRead(_) => "public_read",
+            RouteClass::Optional(_) => "optional",
+        }
+    }
+}
+
+/// Rules of a `direct` route.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Direct {
+    /// If set, the answer may stream without end: the deadline ends with the head, and after it no gap between two
+    /// pieces may be longer than this.
+    pub idle: Option<Duration>,
+}
+
+/// Rules of a `public_read` route.
+#[derive(Clone, Debug)]
+pub struct PublicRead {
+    /// The oldest copy that may be served, inclusive to the nanosecond.
+    pub max_age: Duration,
+    /// Whether copies of an earlier boot count although the clock is not synchronised.
+    pub after_restart: AfterRestart,
+    /// Statuses that withdraw the copy.
+    pub gone: StatusSet,
+    /// What an answer that fails `correct` becomes.
+    pub incorrect: Incorrect,
+    /// Whether the operator overrides an origin that forbids old copies (`no-cache`, `must-revalidate`,
+    /// `proxy-revalidate`, `s-maxage`, `no-store`). Never `private`, `Set-Cookie` or `Authorization`.
+    pub override_origin: bool,
+    /// Largest answer that is held back and kept, in bytes.
+    pub buffer_bytes: u64,
+    /// `Accept-Language` is negotiated to one of these; empty leaves the field alone.
+    pub languages: Vec<Box<str>>,
+    /// What distinguishes copies beyond method, host, path, query and `Vary`.
+    pub key: Vec<KeyPart>,
+    /// What an answer must be to be correct.
+    pub correct: Correct,
+}
+
+/// Rules of an `optional` route.
+#[derive(Clone, Debug)]
+pub struct Optional {
+    /// What stands in for the optional part.
+    pub otherwise: Otherwise,
+}
+
+/// The stand-in of an optional part.
+#[derive(Clone, Debug)]
+pub enum Otherwise {
+    /// Leave it out: this status and body.
+    Omit(FixedAnswer),
+    /// A general answer prepared beforehand.
+    Prepared(FixedAnswer),
+}
+
+impl Otherwise {
+    /// The answer to send.
+    pub const fn answer(&self) -> &FixedAnswer {
+        match self {
+            Otherwise::Omit(answer) | Otherwise::Prepared(answer) => answer,
+        }
+    }
+}
+
+/// An answer known before any request came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FixedAnswer {
+    /// HTTP status.
+    pub status: u16,
+    /// Media type.
+    pub media_type: Box<str>,
+    /// Content.
+    pub body: Box<[u8]>,
+}
+
+/// One further part of a copy's key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum KeyPart {
+    /// A parameter of the path template.
+    Path(Box<str>),
+    /// The negotiated language.
+    Language,
+    /// A request header, by lower-case name. Absent matches only absent.
+    Header(Box<str>),
+    /// A parameter of the query.
+    Query(Box<str>),
+}
+
+/// What an answer must be, beyond complete, to count as correct.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Correct {
+    /// Its media type, without parameters.
+    pub media_type: Option<Box<str>>,
+    /// JSON Pointers (RFC 6901) that must exist.
+    pub has: Vec<Box<str>>,
+    /// JSON Pointers whose string must equal a part of the request's key.
+    pub echo: Vec<(Box<str>, KeyPart)>,
+}
+
+impl Correct {
+    /// Whether any rule looks into the body.
+    pub fn reads_body(&self) -> bool {
+        !self.has.is_empty() || !self.echo.is_empty()
+    }
+}
+
+/// What becomes of copies that were written before the last boot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AfterRestart {
+    /// Only while the wall clock is synchronised and never ran back.
+    #[default]
+    Verify,
+    /// The operator accepts the risk of an unsynchronised clock; a clock that ran back is refused all the same.
+    Trust,
+}
+
+/// What an answer that fails `correct` becomes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Incorrect {
+    /// It passes through, counted as failed: a wrong schema is not unavailability.
+    #[default]
+    Propagate,
+    /// It counts as a failure of the dependency, so the copy may be served.
+    Fallback,
+}
+
+/// The status of a refused alternative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnavailableStatus {
+    /// 503, whatever the cause.
+    #[default]
+    Contract,
+    /// 502 or 504 by the cause.
+    Cause,
+}
+
+/// A small set of HTTP statuses from 100 to 599.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StatusSet([u64; 8]);
+
+impl StatusSet {
+    /// No status.
+    pub const EMPTY: StatusSet = StatusSet([0; 8]);
+
+    /// The set of the given statuses; those outside 100 to 599 are left out.
+    pub fn of(statuses: &[u16]) -> Self {
+        let mut set = Self::EMPTY;
+        for &status in statuses {
+            set.insert(status);
+        }
+        set
+    }
+
+    /// Adds a status; one outside 100 to 599 changes nothing.
+    pub fn insert(&mut self, status: u16) {
+        if let Some((word, bit)) = Self::place(status)
+            && let Some(word) = self.0.get_mut(word)
+        {
+            *word |= bit;
+        }
+    }
+
+    /// Whether the status is in the set.
+    pub fn contains(&self, status: u16) -> bool {
+        Self::place(status).is_some_and(|(word, bit)| self.0.get(word).is_some_and(|word| word & bit != 0))
+    }
+
+    /// Whether the set is empty.
+    pub fn is_empty(&self) -> bool {
+        self.0 == [0; 8]
+    }
+
+    fn place(status: u16) -> Option<(usize, u64)> {
+        (100..600).contains(&status).then(|| {
+            let index = usize::from(status) - 100;
+            (index / 64, 1 << (index % 64))
+        })
+    }
+}
+
+/// A policy that the engine cannot run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PolicyError {
+    /// A route names a dependency that does not exist.
+    UnknownDependency {
+        /// The route.
+        route: Box<str>,
+    },
+    /// A limit or a time that must be positive is zero.
+    Zero {
+        /// The route or dependency.
+        name: Box<str>,
+        /// The field.
+        field: &'static str,
+    },
+    /// More routes or dependencies than can be numbered (65 535).
+    TooMany,
+}
+
+impl std::fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PolicyError::UnknownDependency { route } => {
+                write!(f, "route `{route}` names a dependency that the policy does not define")
+            }
+            PolicyError::Zero { name, field } => write!(f, "`{field}` of `{name}` must be greater than zero"),
+            PolicyError::TooMany => {
+                f.write_str("a policy holds at most 65535 routes and as many dependencies")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PolicyError {}
+
+impl Policy {
+    /// Checks what the engine relies on.
+    ///
+    /// # Errors
+    /// The first rule that does not hold.
+    pub fn validate(&self) -> Result<(), PolicyError> {
+        let zero = |name: &str, field| PolicyError::Zero { name: name.into(), field };
+        if self.routes.len() > usize::from(u16::MAX) || self.dependencies.len() > usize::from(u16::MAX) {
+            return Err(PolicyError::TooMany);
+        }
+        if self.in_flight == 0 {
+            return Err(zero("gateway", "in_flight"));
+        }
+        for dependency in &self.dependencies {
+            if dependency.connections == 0 {
+                return Err(zero(&dependency.name, "connections"));
+            }
+        }
+        for route in &self.routes {
+            if usize::from(route.dependency.0) >= self.dependencies.len() {
+                return Err(PolicyError::UnknownDependency { route: route.name.clone() });
+            }
+            if route.deadline.is_zero() {
+                return Err(zero(&route.name, "deadline"));
+            }
+            if route.in_flight == 0 {
+                return Err(zero(&route.name, "in_flight"));
+            }
+            if let RouteClass::PublicRead(read) = &route.class
+                && read.max_age.is_zero()
+            {
+                return Err(zero(&route.name, "max_age"));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn status_set_holds_exactly_its_statuses() {
+        let set = StatusSet::of(&[100, 404, 599, 600, 99]);
+        for status in 0..1000 {
+            assert_eq!(set.contains(status), [100, 404, 599].contains(&status), "{status}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Where a refusal becomes HTTP: the only place that chooses a status.
+//!
+//! | situation | status |
+//! |---|---|
+//! | a limit of the process, the route, the dependency or a resource; breaker, ramp; too late to start; stopping | 503 |
+//! | no usable copy after a failure | 503 by contract, or 502/504 by the cause if the route says so |
+//! | no alternative on this route: refused, TLS, name, invalid or incomplete answer | 502 |
+//! | no alternative on this route: no answer in time | 504 |
+//! | the client did not send its request in time | 408 |
+//! | the client's request is larger than accepted | 413 |
+//!
+//! Statuses: RFC 9110 section 15.6; error types: RFC 9209 section 2.3; problem types: RFC 9457.
+
+use crate::failure::{Cause, FailureKind, NotAsked};
+use crate::outcome::Reason;
+use crate::policy::UnavailableStatus;
+use crate::snapshot::CopyRefusal;
+
+/// An answer that Backstop gives in nobody's name but its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// HTTP status.
+    pub status: u16,
+    /// What kind of problem it is.
+    pub problem: Problem,
+    /// The `error` parameter of `Proxy-Status`, a registered type of RFC 9209.
+    pub proxy_error: &'static str,
+    /// The status that the dependency gave, if it gave one.
+    pub received_status: Option<u16>,
+}
+
+/// Kinds of problem, each with its own documented type and title (RFC 9457).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Problem {
+    /// A limit was reached.
+    Capacity,
+    /// The service is stopping.
+    Draining,
+    /// Too little time was left to ask.
+    Deadline,
+    /// The breaker is open or the dependency is recovering.
+    CircuitOpen,
+    /// There is no copy of the answer.
+    SnapshotMissing,
+    /// The copy is older than accepted.
+    SnapshotTooOld,
+    /// The copy's date lies in the future, or the clock cannot be believed.
+    SnapshotFromFuture,
+    /// The origin forbids an old copy.
+    SnapshotProhibited,
+    /// The dependency failed and the route has no alternative.
+    UpstreamFailed,
+    /// The dependency did not answer in time and the route has no alternative.
+    UpstreamTimeout,
+    /// The client was too slow to send its request.
+    ClientTooSlow,
+    /// The request's content is larger than accepted.
+    ContentTooLarge,
+}
+
+impl Problem {
+    /// Every problem, in declaration order.
+    pub const ALL: [Problem; 12] = [
+        Problem::Capacity,
+        Problem::Draining,
+        Problem::Deadline,
+        Problem::CircuitOpen,
+        Problem::SnapshotMissing,
+        Problem::SnapshotTooOld,
+        Problem::SnapshotFromFuture,
+        Problem::SnapshotProhibited,
+        Problem::UpstreamFailed,
+        Problem::UpstreamTimeout,
+        Problem::ClientTooSlow,
+        Problem::ContentTooLarge,
+    ];
+
+    /// The last part of the problem type's URI.
+    pub const fn token(self) -> &'static str {
+        match self {
+            Problem::Capacity => "capacity",
+            Problem::Draining => "draining",
+            Problem::Deadline => "deadline",
+            Problem::CircuitOpen => "circuit-open",
+            Problem::SnapshotMissing => "snapshot-missing",
+            Problem::SnapshotTooOld => "snapshot-too-old",
+            Problem::SnapshotFromFuture => "snapshot-from-future",
+            Problem::SnapshotProhibited => "snapshot-prohibited-by-origin",
+            Problem::UpstreamFailed => "upstream-failed",
+            Problem::UpstreamTimeout => "upstream-timeout",
+            Problem::ClientTooSlow => "client-too-slow",
+            Problem::ContentTooLarge => "content-too-large",
+        }
+    }
+
+    /// The problem's title, the same for every occurrence.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Problem::Capacity => "Too many requests are in flight",
+            Problem::Draining => "The service is stopping",
+            Problem::Deadline => "Too little time is left to ask the service behind",
+            Problem::CircuitOpen => "The service behind is held off",
+            Problem::SnapshotMissing => "The service behind failed and there is no earlier answer",
+            Problem::SnapshotTooOld => "The service behind failed and the earlier answer is too old",
+            Problem::SnapshotFromFuture => {
+                "The service behind failed and the earlier answer's date cannot be believed"
+            }
+            Problem::SnapshotProhibited => {
+                "The service behind failed and forbids the use of an earlier answer"
+            }
+            Problem::UpstreamFailed => "The service behind failed",
+            Problem::UpstreamTimeout => "The service behind did not answer in time",
+            Problem::ClientTooSlow => "The request did not arrive in time",
+            Problem::ContentTooLarge => "The request is larger than accepted",
+        }
+    }
+}
+
+/// The answer for a reason, on a route that has no better one.
+pub fn refusal(reason: Reason, cause: Option<Cause>, unavailable: UnavailableStatus) -> Refusal {
+    match reason {
+        Reason::Copy(copy) => {
+            let by_cause = cause.map(of_cause);
+            let status = match unavailable {
+                UnavailableStatus::Contract => 503,
+                UnavailableStatus::Cause => by_cause.map_or(503, |refusal| refusal.status),
+            };
+            Refusal {
+                status,
+                problem: copy_problem(copy),
+                proxy_error: by_cause.map_or("proxy_internal_response", |refusal| refusal.proxy_error),
+                received_status: by_cause.and_then(|refusal| refusal.received_status),
+            }
+        }
+        Reason::Cause(cause) => of_cause(cause),
+        Reason::Draining => own(503, Problem::Draining),
+        Reason::ClientSlow => own(408, Problem::ClientTooSlow),
+        Reason::ClientTooLarge => own(413, Problem::ContentTooLarge),
+        Reason::Capacity(_) => own(503, Problem::Capacity),
+        Reason::None
+        | Reason::Incorrect
+        | Reason::ServerError
+        | Reason::UpstreamDegraded
+        | Reason::ClientLeft
+        | Reason::Unclassified => cause.map_or(own(502, Problem::UpstreamFailed), of_cause),
+    }
+}
+
+const fn own(status: u16, problem: Problem) -> Refusal {
+    Refusal { status, problem, proxy_error: "proxy_internal_response", received_status: None }
+}
+
+const fn copy_problem(refusal: CopyRefusal) -> Problem {
+    match refusal {
+        CopyRefusal::Missing | CopyRefusal::Unreadable => Problem::SnapshotMissing,
+        CopyRefusal::TooOld => Problem::SnapshotTooOld,
+        CopyRefusal::FromFuture | CopyRefusal::ClockUntrusted => Problem::SnapshotFromFuture,
+        CopyRefusal::ForbiddenByOrigin => Problem::SnapshotProhibited,
+    }
+}
+
+fn of_cause(cause: Cause) -> Refusal {
+    match cause {
+        Cause::NotAsked(NotAsked::BreakerOpen | NotAsked::Ramping) => Refusal {
+            status: 503,
+            problem: Problem::CircuitOpen,
+            proxy_error: "destination_unavailable",
+            received_status: None,
+        },
+        Cause::NotAsked(NotAsked::DependencyFull | NotAsked::ResourceFull | NotAsked::PoolTimeout) => {
+            own(503, Problem::Capacity)
+        }
+        Cause::NotAsked(NotAsked::TooLate) => own(503, Problem::Deadline),
+        Cause::Failed(failure) => {
+            let received_status = failure.kind.status();
+            let (status, proxy_error) = match failure.kind {
+                FailureKind::Dns => (502, "dns_error"),
+                FailureKind::Connect => (502, "connection_refused"),
+                FailureKind::ConnectTimeout => (504, "connection_timeout"),
+                FailureKind::Tls => (502, "tls_protocol_error"),
+                FailureKind::Write | FailureKind::Reset => (502, "connection_terminated"),
+                FailureKind::ReadTimeout => (504, "http_response_timeout"),
+                FailureKind::Incomplete => (502, "http_response_incomplete"),
+                FailureKind::Protocol => (502, "http_protocol_error"),
+                FailureKind::Unavailable { status: status @ 502..=504 } => {
+                    (status, "destination_unavailable")
+                }
+                FailureKind::Unavailable { .. } | FailureKind::Declared { .. } => {
+                    (502, "destination_unavailable")
+                }
+            };
+            let problem = if status == 504 { Problem::UpstreamTimeout } else { Problem::UpstreamFailed };
+            Refusal { status, problem, proxy_error, received_status }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "status_tests.rs"]
+mod tests;

@@ -1,0 +1,120 @@
+//! The operators' port: metrics, and whether the process lives and is ready.
+//!
+//! - `GET /metrics`: Prometheus text format.
+//! - `GET /livez`: 200 while the process serves its own port.
+//! - `GET /readyz`: 200 while requests are accepted, 503 once the service stops. Its JSON names what is wrong without being
+//!   a reason to take traffic away: a disk that costs copies, withdrawals that the disk has not confirmed.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use backstop::Backstop;
+use backstop_store::DiskState;
+use bytes::Bytes;
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+
+use crate::client_body::RequestContent;
+use crate::metrics;
+use crate::stack::Shared;
+use crate::upstream::Pool;
+
+/// Everything that the operators' port shows.
+#[derive(Clone)]
+pub(crate) struct Admin {
+    pub(crate) backstop: Backstop,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) pools: Vec<Pool<RequestContent>>,
+}
+
+/// A scraper that takes longer for its request than this is cut off.
+const HEAD_TIME: Duration = Duration::from_secs(5);
+/// Scrapers at once; more wait to be accepted.
+const CONNECTIONS_MAX: usize = 64;
+
+impl Admin {
+    pub(crate) fn new(backstop: Backstop, shared: Arc<Shared>, pools: Vec<Pool<RequestContent>>) -> Self {
+        Self { backstop, shared, pools }
+    }
+
+    pub(crate) async fn serve(self, listener: TcpListener) {
+        let places = Arc::new(tokio::sync::Semaphore::new(CONNECTIONS_MAX));
+        loop {
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+            let Ok((stream, _)) = listener.accept().await else {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            let admin = self.clone();
+            tokio::spawn(async move {
+                let service = service_fn(|request: Request<Incoming>| {
+                    let answer = admin.answer(request.method(), request.uri().path());
+                    async move { Ok::<_, Infallible>(answer) }
+                });
+                let _scraper_left = hyper::server::conn::http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .header_read_timeout(HEAD_TIME)
+                    .serve_connection(TokioIo::new(stream), service)
+                    .await;
+                drop(place);
+            });
+        }
+    }
+
+    fn answer(&self, method: &Method, path: &str) -> Response<Full<Bytes>> {
+        if !matches!(*method, Method::GET | Method::HEAD) {
+            let mut response =
+                text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered here\n".into());
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return response;
+        }
+        match path {
+            "/metrics" => match metrics::encode(self) {
+                Ok(metrics) => typed(StatusCode::OK, metrics::MEDIA_TYPE, metrics),
+                Err(error) => {
+                    text(StatusCode::INTERNAL_SERVER_ERROR, format!("cannot encode metrics: {error}\n"))
+                }
+            },
+            "/livez" => text(StatusCode::OK, "alive\n".into()),
+            "/readyz" => self.readiness(),
+            "/" => text(StatusCode::OK, "/metrics\n/livez\n/readyz\n".into()),
+            _ => text(StatusCode::NOT_FOUND, "there are /metrics, /livez and /readyz\n".into()),
+        }
+    }
+
+    fn readiness(&self) -> Response<Full<Bytes>> {
+        let mut warnings: Vec<String> = Vec::new();
+        let health = self.backstop.copies().health();
+        if !matches!(health.disk, DiskState::Ok | DiskState::Off) {
+            warnings.push(format!("copies are kept in memory only: the disk is {:?}", health.disk));
+        }
+        if health.withdrawals_unconfirmed > 0 {
+            warnings.push(format!(
+                "{} withdrawals are not confirmed by the disk",
+                health.withdrawals_unconfirmed
+            ));
+        }
+        let draining = self.backstop.engine().is_draining();
+        let status = if draining { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
+        let body = serde_json::json!({ "ready": !draining, "draining": draining, "warnings": warnings });
+        typed(status, "application/json", format!("{body}\n"))
+    }
+}
+
+fn text(status: StatusCode, body: String) -> Response<Full<Bytes>> {
+    typed(status, "text/plain; charset=utf-8", body)
+}
+
+fn typed(status: StatusCode, media_type: &'static str, body: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

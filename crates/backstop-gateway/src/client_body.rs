@@ -1,0 +1,104 @@
+//! The request's content on its way in: no larger and no slower than accepted.
+//!
+//! Time in which the client keeps us waiting is counted apart ([`UploadWatch`]), because it is not the dependency's; and
+//! it has a limit of its own.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use backstop::clock::{Clock, Sleep};
+use backstop::upload::UploadWatch;
+use backstop_engine::flow::ClientFault;
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+
+use crate::upstream::ClientBody;
+
+/// A request's content.
+pub(crate) struct RequestContent {
+    incoming: Incoming,
+    limit: Option<Limit>,
+}
+
+struct Limit {
+    left_bytes: u64,
+    time: Duration,
+    watch: Arc<UploadWatch>,
+    clock: Clock,
+    end: Option<Sleep>,
+}
+
+impl RequestContent {
+    /// Content of at most `bytes`, for which the client may keep us waiting at most `time` in all. The watch is `None`
+    /// where there is no content.
+    pub(crate) fn new(
+        incoming: Incoming,
+        bytes: u64,
+        time: Duration,
+        clock: &Clock,
+    ) -> (Self, Option<Arc<UploadWatch>>) {
+        if incoming.is_end_stream() {
+            return (Self { incoming, limit: None }, None);
+        }
+        let watch = Arc::new(UploadWatch::default());
+        let limit =
+            Limit { left_bytes: bytes, time, watch: Arc::clone(&watch), clock: clock.clone(), end: None };
+        (Self { incoming, limit: Some(limit) }, Some(watch))
+    }
+}
+
+impl Body for RequestContent {
+    type Data = Bytes;
+    type Error = ClientBody;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, ClientBody>>> {
+        let this = &mut *self;
+        let frame = Pin::new(&mut this.incoming).poll_frame(context);
+        let Some(limit) = &mut this.limit else {
+            return frame.map(|frame| frame.map(|frame| frame.map_err(|_| ClientBody(ClientFault::Broken))));
+        };
+        match frame {
+            Poll::Ready(frame) => {
+                limit.watch.arrive(limit.clock.mono());
+                limit.end = None;
+                Poll::Ready(frame.map(|frame| limit.accept(frame)))
+            }
+            Poll::Pending => {
+                let now = limit.clock.mono();
+                limit.watch.wait(now);
+                let left = limit.time.saturating_sub(limit.watch.waited(now));
+                let end = limit.end.get_or_insert_with(|| limit.clock.sleep_until(now.after(left)));
+                match Pin::new(end).poll(context) {
+                    Poll::Ready(()) => Poll::Ready(Some(Err(ClientBody(ClientFault::Slow)))),
+                    Poll::Pending => Poll::Pending,
+                }
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.incoming.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.incoming.size_hint()
+    }
+}
+
+impl Limit {
+    fn accept(&mut self, frame: Result<Frame<Bytes>, hyper::Error>) -> Result<Frame<Bytes>, ClientBody> {
+        let frame = frame.map_err(|_| ClientBody(ClientFault::Broken))?;
+        if let Some(data) = frame.data_ref() {
+            let bytes = data.len() as u64;
+            self.left_bytes = self.left_bytes.checked_sub(bytes).ok_or(ClientBody(ClientFault::TooLarge))?;
+        }
+        Ok(frame)
+    }
+}

@@ -1,0 +1,167 @@
+//! The message that goes to the dependency and the one that comes back, without what belongs to one connection only.
+
+use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr};
+
+use backstop::upstream::{CallError, Framing, Progress, Upstream};
+use backstop_engine::flow::Attempt;
+use backstop_policy::{HeaderEdits, HostHeader};
+use http::header::{CONTENT_LENGTH, HOST, HeaderName, TRANSFER_ENCODING, VIA};
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderValue, Request, Response, Uri, Version, request};
+
+use crate::client_body::RequestContent;
+use crate::hop;
+use crate::strict::FORWARDING;
+use crate::upstream::{AnswerBody, Lane};
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
+/// Header edits, ready for use.
+#[derive(Debug, Default)]
+pub(crate) struct Edits {
+    set: Vec<(HeaderName, HeaderValue)>,
+    remove: Vec<HeaderName>,
+}
+
+impl Edits {
+    /// The policy file has checked names and values; what would still be invalid is left out.
+    pub(crate) fn new(edits: &HeaderEdits) -> Self {
+        let name = |name: &str| HeaderName::from_bytes(name.as_bytes()).ok();
+        let set =
+            edits.set.iter().filter_map(|(key, value)| name(key).zip(HeaderValue::from_str(value).ok()));
+        Self { set: set.collect(), remove: edits.remove.iter().filter_map(|key| name(key)).collect() }
+    }
+
+    pub(crate) fn apply(&self, headers: &mut HeaderMap) {
+        for name in &self.remove {
+            headers.remove(name);
+        }
+        for (name, value) in &self.set {
+            headers.insert(name, value.clone());
+        }
+    }
+}
+
+/// How requests of a route are forwarded.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    pub(crate) strip_prefix: Option<Box<str>>,
+    pub(crate) host: Option<HeaderValue>,
+}
+
+impl Rules {
+    pub(crate) fn new(strip_prefix: Option<Box<str>>, host: &HostHeader) -> Self {
+        let host = match host {
+            HostHeader::Client => None,
+            HostHeader::Fixed(host) => HeaderValue::from_str(host).ok(),
+        };
+        Self { strip_prefix, host }
+    }
+}
+
+/// Makes a request ready to be sent on, before anything is decided about it: copies and their keys see what the
+/// dependency will see.
+pub(crate) fn prepare(head: &mut request::Parts, peer: SocketAddr, trusted: bool, name: &str) {
+    let received = head.version;
+    hop::strip(&mut head.headers);
+    // The host is the target's, however it was written (RFC 9112 section 3.2.2, RFC 9113 section 8.3.1).
+    if let Some(authority) = head.uri.authority()
+        && let Ok(host) = HeaderValue::from_str(authority.as_str())
+    {
+        head.headers.insert(HOST, host);
+    }
+    join_cookies(&mut head.headers);
+    forwarded(&mut head.headers, peer.ip(), trusted);
+    let protocol = match received {
+        Version::HTTP_2 => "2",
+        Version::HTTP_10 => "1.0",
+        _ => "1.1",
+    };
+    if let Ok(via) = HeaderValue::from_str(&format!("{protocol} {name}")) {
+        head.headers.append(VIA, via);
+    }
+}
+
+/// HTTP/2 may split `Cookie` into lines; HTTP/1.1 may not (RFC 9113 section 8.2.3).
+fn join_cookies(headers: &mut HeaderMap) {
+    use http::header::COOKIE;
+    if headers.get_all(COOKIE).iter().nth(1).is_some() {
+        let lines: Vec<&[u8]> = headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
+        if let Ok(joined) = HeaderValue::from_bytes(&lines.join(&b"; "[..])) {
+            headers.insert(COOKIE, joined);
+        }
+    }
+}
+
+/// Whom the request comes from, as far as that can be believed.
+fn forwarded(headers: &mut HeaderMap, peer: IpAddr, trusted: bool) {
+    if !trusted {
+        for name in &FORWARDING {
+            headers.remove(name);
+        }
+    }
+    if let Ok(peer) = HeaderValue::from_str(&peer.to_string()) {
+        headers.append(X_FORWARDED_FOR, peer);
+    }
+    if !headers.contains_key(X_FORWARDED_HOST)
+        && let Some(host) = headers.get(HOST).cloned()
+    {
+        headers.insert(X_FORWARDED_HOST, host);
+    }
+    if !headers.contains_key(X_FORWARDED_PROTO) {
+        headers.insert(X_FORWARDED_PROTO, HeaderValue::from_static("http"));
+    }
+}
+
+/// A dependency as the engine's driver calls it.
+pub(crate) struct Forward<'a> {
+    pub(crate) lane: &'a Lane<RequestContent>,
+    pub(crate) rules: &'a Rules,
+}
+
+impl Upstream<RequestContent> for Forward<'_> {
+    type Body = AnswerBody<RequestContent>;
+    type Error = Infallible;
+
+    async fn call(
+        &self,
+        attempt: Attempt,
+        mut request: Request<RequestContent>,
+        progress: &Progress,
+    ) -> Result<Response<Self::Body>, CallError<Infallible>> {
+        *request.version_mut() = Version::HTTP_11;
+        *request.uri_mut() = origin_form(request.uri(), self.rules.strip_prefix.as_deref());
+        if let Some(host) = &self.rules.host {
+            request.headers_mut().insert(HOST, host.clone());
+        }
+        let mut response = self.lane.call(attempt, request, progress).await?;
+        let framing = framing(response.headers());
+        hop::strip(response.headers_mut());
+        response.extensions_mut().insert(framing);
+        Ok(response)
+    }
+}
+
+/// How an answer ends, which its fields no longer tell once they are stripped.
+fn framing(headers: &HeaderMap) -> Framing {
+    let delimited = headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING);
+    if delimited { Framing::Delimited } else { Framing::UntilClose }
+}
+
+/// Path and query as they came (RFC 9110 section 7.7), without the prefix.
+fn origin_form(uri: &Uri, prefix: Option<&str>) -> Uri {
+    let whole = uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    let rest = prefix.and_then(|prefix| whole.strip_prefix(prefix)).unwrap_or(whole);
+    let stripped = match rest.bytes().next() {
+        Some(b'/') => PathAndQuery::try_from(rest).ok(),
+        _ => PathAndQuery::try_from(format!("/{rest}")).ok(),
+    };
+    stripped.map_or_else(|| Uri::from_static("/"), Uri::from)
+}
+
+#[cfg(test)]
+#[path = "forward_tests.rs"]
+mod tests;

@@ -1,0 +1,306 @@
+//! The gateway as a whole: bound first, so that whoever starts it learns what is wrong before anything is served; then
+//! run until it is told to stop.
+
+use std::future::Future;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use backstop::clock::Clock;
+use backstop::fields::Speaker;
+use backstop::{Backstop, SetupError};
+use backstop_engine::policy::RouteId;
+use backstop_policy::{HostHeader, Loaded, RouteSettings};
+use backstop_store::{Copies, OpenReport, StoreOptions};
+use tokio::sync::watch;
+
+use crate::admin::Admin;
+use crate::client_body::RequestContent;
+use crate::connection::ConnectionLimits;
+use crate::forward::{self, Edits};
+use crate::log::Decisions;
+use crate::router::{RouteConflict, Router};
+use crate::stack::{RouteStack, Shared};
+use crate::tallies::Tallies;
+use crate::upstream::{Address, Pool, Settings};
+use crate::withdraws::withdraws;
+use crate::worker::{Stage, Worker};
+
+/// A gateway whose ports are bound and whose copies are open, not yet serving.
+pub struct Gateway {
+    backstop: Backstop,
+    shared: Arc<Shared>,
+    pools: Vec<Pool<RequestContent>>,
+    listeners: Vec<TcpListener>,
+    admin: TcpListener,
+    threads: usize,
+    limits: ConnectionLimits,
+    drain: Duration,
+    report: OpenReport,
+}
+
+/// Where a gateway listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// For clients.
+    pub listen: Vec<SocketAddr>,
+    /// For operators.
+    pub admin: SocketAddr,
+}
+
+/// A gateway that cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// An address cannot be listened on.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The policy cannot be run.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// Two rules claim the same requests.
+    #[error(transparent)]
+    Routes(#[from] RouteConflict),
+}
+
+/// How often what nobody waits for is looked after: clocks, idle connections, the high-water mark.
+const TICK: Duration = Duration::from_secs(1);
+/// How long a stop waits for queued copies to reach the disk.
+const CLOSE_STORE: Duration = Duration::from_secs(2);
+/// How often a stop looks whether the requests under way are done.
+const DRAIN_STEP: Duration = Duration::from_millis(10);
+
+impl Gateway {
+    /// Binds every address and opens the copies. A bad disk is no error: see [`Gateway::report`].
+    ///
+    /// # Errors
+    /// An address that cannot be bound, or a policy that cannot be run.
+    pub fn bind(loaded: Loaded, clock: Clock) -> Result<Self, BindError> {
+        let Loaded { policy, gateway, store, dependencies, routes, sources, .. } = loaded;
+        let listeners =
+            gateway.listen.iter().map(|address| listen(*address)).collect::<Result<Vec<_>, _>>()?;
+        let admin = listen(gateway.admin)?;
+        let (copies, report) = open_copies(&store, &policy, &clock);
+        let speaker = Speaker { name: gateway.name.clone(), is_gateway: true };
+        let backstop = Backstop::new(policy, clock.clone(), copies, speaker)?;
+        let router = Router::new(&routes)?;
+        let pools = dependencies.iter().map(|dependency| pool(dependency, &clock)).collect();
+        let hosts: Vec<HostHeader> = dependencies.iter().map(|dependency| dependency.host.clone()).collect();
+        let route_stacks = routes
+            .iter()
+            .map(|route| route_stack(&backstop, route, &routes, &hosts))
+            .collect::<Result<Vec<_>, SetupError>>()?;
+        let reply_time = gateway.limits.route.reply_time;
+        let shared = Shared {
+            name: gateway.name.clone(),
+            clock,
+            router,
+            decisions: Decisions::new(sources, route_stacks.len()),
+            routes: route_stacks,
+            trusted: gateway.trusted.clone(),
+            tallies: Tallies::default(),
+        };
+        Ok(Self {
+            backstop,
+            shared: Arc::new(shared),
+            pools,
+            listeners,
+            admin,
+            threads: gateway.threads.map_or_else(cores, usize::from),
+            limits: ConnectionLimits {
+                head_bytes: usize::try_from(gateway.limits.head_bytes).unwrap_or(usize::MAX),
+                head_time: gateway.limits.head_time,
+                reply_time,
+            },
+            drain: gateway.drain,
+            report,
+        })
+    }
+
+    /// Where it listens: the real ports, also where the policy says port 0.
+    ///
+    /// # Errors
+    /// If the system does not tell.
+    pub fn bound(&self) -> io::Result<Bound> {
+        let listen = self.listeners.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?;
+        Ok(Bound { listen, admin: self.admin.local_addr()? })
+    }
+
+    /// What was found when the copies were opened.
+    pub fn report(&self) -> &OpenReport {
+        &self.report
+    }
+
+    /// Limits, counters, copies and clock, for whoever shows them.
+    pub fn backstop(&self) -> &Backstop {
+        &self.backstop
+    }
+
+    /// Serves until `shutdown` ends. Then new requests are refused at once while those under way finish, within the
+    /// policy's `drain`; what is left is cut.
+    ///
+    /// Needs a tokio runtime with time and I/O for the admin port; requests run on threads of their own.
+    ///
+    /// # Errors
+    /// If a thread or a socket cannot be set up.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+        let (stage, stages) = watch::channel(Stage::Serving);
+        let mut workers = Vec::with_capacity(self.threads);
+        for number in 0..self.threads.max(1) {
+            workers.push(self.start_worker(number, stages.clone())?);
+        }
+        drop(stages);
+        let admin = Admin::new(self.backstop.clone(), Arc::clone(&self.shared), self.pools.clone());
+        let admin = tokio::spawn(admin.serve(tokio::net::TcpListener::from_std(self.admin.try_clone()?)?));
+        let housekeeping = tokio::spawn(keep_house(self.backstop.clone(), self.pools.clone()));
+
+        shutdown.await;
+        tracing::info!(target: "backstop::gateway", "stopping: new requests are refused, those under way finish");
+        self.backstop.engine().drain();
+        stage.send_replace(Stage::Draining);
+        self.wait_until_idle().await;
+        self.pools.iter().for_each(Pool::close_idle);
+        stage.send_replace(Stage::Closed);
+        housekeeping.abort();
+        admin.abort();
+        // A worker ends at once now; joining it may block for as long as one poll.
+        let joined = tokio::task::spawn_blocking(move || {
+            workers.into_iter().map(join).collect::<io::Result<Vec<()>>>()
+        });
+        joined.await.map_err(io::Error::other)??;
+        let copies = self.backstop.copies().clone();
+        drop(self);
+        let written = tokio::task::spawn_blocking(move || copies.close(CLOSE_STORE)).await.unwrap_or(false);
+        if !written {
+            tracing::warn!(target: "backstop::gateway", "stopped before every copy was on disk");
+        }
+        Ok(())
+    }
+
+    fn start_worker(
+        &self,
+        number: usize,
+        stages: watch::Receiver<Stage>,
+    ) -> io::Result<JoinHandle<io::Result<()>>> {
+        let worker = Worker {
+            shared: Arc::clone(&self.shared),
+            listeners: self.listeners.iter().map(TcpListener::try_clone).collect::<io::Result<_>>()?,
+            pools: self.pools.clone(),
+            limits: self.limits,
+            clock: self.backstop.clock().clone(),
+            stages,
+        };
+        std::thread::Builder::new().name(format!("backstop-{number}")).spawn(move || worker.run())
+    }
+
+    /// Waits until no request is in flight, within the drain's bound. Real time: a stop is the operator's, not the
+    /// requests'.
+    async fn wait_until_idle(&self) {
+        let idle = async {
+            while self.backstop.engine().process().in_flight() > 0 {
+                tokio::time::sleep(DRAIN_STEP).await;
+            }
+        };
+        if tokio::time::timeout(self.drain, idle).await.is_err() {
+            let left = self.backstop.engine().process().in_flight();
+            tracing::warn!(target: "backstop::gateway", left, "requests did not finish in time and are cut");
+        }
+    }
+}
+
+impl std::fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gateway").field("backstop", &self.backstop).finish_non_exhaustive()
+    }
+}
+
+fn join(worker: JoinHandle<io::Result<()>>) -> io::Result<()> {
+    worker.join().map_err(|_| io::Error::other("a worker thread panicked"))?
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+fn listen(address: SocketAddr) -> Result<TcpListener, BindError> {
+    let failed = |source| BindError::Listen { address, source };
+    let domain = socket2::Domain::for_address(address);
+    let socket = socket2::Socket::new(domain, socket2::Type::STREAM, None).map_err(failed)?;
+    // A restart must not wait for the last connections' time-wait.
+    socket.set_reuse_address(true).map_err(failed)?;
+    socket.bind(&address.into()).map_err(failed)?;
+    socket.listen(4096).map_err(failed)?;
+    socket.set_nonblocking(true).map_err(failed)?;
+    Ok(socket.into())
+}
+
+fn open_copies(
+    store: &backstop_policy::StoreSettings,
+    policy: &backstop_engine::policy::Policy,
+    clock: &Clock,
+) -> (Copies, OpenReport) {
+    let path = PathBuf::from(&*store.path);
+    // A withdrawal is remembered for longer than any read that could have begun before it.
+    let longest =
+        policy.routes.iter().map(|route| route.deadline + route.abandon_hold.unwrap_or_default()).max();
+    let options = StoreOptions {
+        memory_bytes: store.memory_bytes,
+        disk_bytes: store.disk_bytes,
+        mark_lifetime: longest.unwrap_or_default().saturating_mul(2).max(Duration::from_secs(600)),
+        ..StoreOptions::new(path)
+    };
+    if store.disk_bytes == 0 {
+        return (Copies::memory_with(options), OpenReport::default());
+    }
+    Copies::open(options, clock.now())
+}
+
+fn pool(dependency: &backstop_policy::DependencySettings, clock: &Clock) -> Pool<RequestContent> {
+    let addresses =
+        dependency.addresses.iter().map(|address| Address::new(&address.host, address.port)).collect();
+    let settings = Settings {
+        idle: dependency.idle,
+        ..Settings::new(addresses, dependency.connections, dependency.connect)
+    };
+    Pool::new(settings, clock.clone())
+}
+
+fn route_stack(
+    backstop: &Backstop,
+    route: &RouteSettings,
+    all: &[RouteSettings],
+    hosts: &[HostHeader],
+) -> Result<RouteStack, SetupError> {
+    let id: RouteId = route.id;
+    let dependency = usize::from(backstop.engine().route(id).rules.dependency.0);
+    let host = hosts.get(dependency).cloned().unwrap_or_default();
+    Ok(RouteStack {
+        id,
+        protected: backstop.route_by_id(id, withdraws(route, all))?,
+        dependency,
+        limits: route.limits,
+        forward: forward::Rules::new(route.strip_prefix.clone(), &host),
+        request_edits: Edits::new(&route.request_headers),
+        response_edits: Edits::new(&route.response_headers),
+    })
+}
+
+async fn keep_house(backstop: Backstop, pools: Vec<Pool<RequestContent>>) {
+    loop {
+        tokio::time::sleep(TICK).await;
+        let now = backstop.clock().refresh();
+        if now.wall_trust == backstop_engine::time::WallTrust::Synchronised {
+            backstop.copies().note_wall(now);
+        }
+        for pool in &pools {
+            pool.sweep(now.mono);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Interim answers (1xx) on their way to the client (RFC 9110 section 15.2).
+//!
+//! They come in on the task of the dependency's connection and go out on the client's; a small queue lies between. They
+//! are for HTTP/1.1 clients only: an HTTP/1.0 client must not get any, and hyper cannot send them in HTTP/2.
+
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use http::{HeaderMap, StatusCode};
+
+use crate::hop;
+use crate::timed_io::Side;
+use crate::upstream::Interim;
+
+/// More than any origin sends for one request; further ones are left out.
+const QUEUED_MAX: usize = 16;
+
+/// One connection's way for interim answers.
+pub(crate) struct Writer {
+    queue: Arc<Mutex<Queue>>,
+    forwarder: Interim,
+    side: Side,
+}
+
+#[derive(Default)]
+struct Queue {
+    heads: VecDeque<Vec<u8>>,
+    waker: Option<Waker>,
+}
+
+impl Writer {
+    pub(crate) fn new(side: Side) -> Self {
+        let queue = Arc::new(Mutex::new(Queue::default()));
+        let filled = Arc::clone(&queue);
+        let forwarder = Interim(Arc::new(move |status, headers| {
+            let mut queue = lock(&filled);
+            if queue.heads.len() < QUEUED_MAX {
+                queue.heads.push_back(encode(status, headers));
+            }
+            if let Some(waker) = queue.waker.take() {
+                waker.wake();
+            }
+        }));
+        Self { queue, forwarder, side }
+    }
+
+    /// What the upstream tells of interim answers.
+    pub(crate) fn forwarder(&self) -> Interim {
+        self.forwarder.clone()
+    }
+
+    /// Runs the answering of one request, and writes interim answers as they come.
+    pub(crate) async fn alongside<F: Future>(&self, answering: F) -> F::Output {
+        let mut answering = pin!(answering);
+        let output = poll_fn(|context| {
+            let output = answering.as_mut().poll(context);
+            let mut queue = lock(&self.queue);
+            while let Some(head) = queue.heads.pop_front() {
+                // After the final answer none may follow.
+                if output.is_pending() {
+                    self.side.interim(&head);
+                }
+            }
+            if output.is_pending() {
+                match &mut queue.waker {
+                    Some(waker) => waker.clone_from(context.waker()),
+                    none => *none = Some(context.waker().clone()),
+                }
+            }
+            output
+        });
+        let output = output.await;
+        lock(&self.queue).waker = None;
+        output
+    }
+}
+
+fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The head as it is written in HTTP/1.1, without what belongs to the dependency's connection.
+fn encode(status: StatusCode, headers: &HeaderMap) -> Vec<u8> {
+    let mut kept = headers.clone();
+    hop::strip(&mut kept);
+    let mut head =
+        format!("HTTP/1.1 {} {}\r\n", status.as_str(), status.canonical_reason().unwrap_or("")).into_bytes();
+    for (name, value) in &kept {
+        head.extend_from_slice(name.as_str().as_bytes());
+        head.extend_from_slice(b": ");
+        head.extend_from_slice(value.as_bytes());
+        head.extend_from_slice(b"\r\n");
+    }
+    head.extend_from_slice(b"\r\n");
+    head
+}

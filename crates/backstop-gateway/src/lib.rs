@@ -1,0 +1,29 @@
+//! Backstop's reverse proxy: listeners, routing, bounded upstream pools, admin port.
+//!
+//! One request flows one way, and [`stack`] tells it from top to bottom:
+//!
+//! ```text
+//! accept -> head parsed -> strict -> route -> ADMIT (engine) -> call (upstream) -> DECIDE (engine) -> reply
+//! ```
+//! Each core runs one single-threaded runtime. A connection stays on the thread that accepted it, and so do its calls;
+//! only limits, counters and copies are shared, none of them behind a lock that all requests take.
+
+mod admin;
+mod client_body;
+mod connection;
+mod forward;
+mod gateway;
+mod hop;
+mod interim;
+mod log;
+mod metrics;
+mod router;
+mod stack;
+mod strict;
+mod tallies;
+mod timed_io;
+pub mod upstream;
+mod withdraws;
+mod worker;
+
+pub use gateway::{BindError, Bound, Gateway};

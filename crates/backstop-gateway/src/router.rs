@@ -1,0 +1,175 @@
+//! From host, method and path to a route.
+//!
+//! The most specific rule wins, whatever its place in the file: an exact host before a wildcard before none; then,
+//! segment by segment, a literal before a parameter before a rest; then a named method before any. A rule for `GET`
+//! answers `HEAD` too. Paths are compared as they were sent: what was matched is what is forwarded.
+
+use std::collections::HashMap;
+
+use backstop::request::PathParameters;
+use backstop_engine::policy::RouteId;
+use backstop_policy::{HostPattern, Method, RouteSettings, Segment, Template};
+
+/// Finds routes.
+#[derive(Debug, Default)]
+pub(crate) struct Router {
+    exact: HashMap<Box<str>, Site>,
+    /// Longest suffix first.
+    wildcard: Vec<(HostPattern, Site)>,
+    any: Site,
+}
+
+/// The rules of one host.
+#[derive(Debug, Default)]
+struct Site {
+    named: HashMap<Box<str>, matchit::Router<Rule>>,
+    any: matchit::Router<Rule>,
+}
+
+#[derive(Clone, Debug)]
+struct Rule {
+    route: RouteId,
+    /// The template's own names, in order.
+    parameters: Vec<Box<str>>,
+}
+
+/// A route that answers a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) route: RouteId,
+    pub(crate) parameters: PathParameters,
+}
+
+/// Two rules claim the same requests. The policy file's checks leave none.
+#[derive(Debug, thiserror::Error)]
+#[error("route `{route}`: {source}")]
+pub struct RouteConflict {
+    route: Box<str>,
+    source: matchit::InsertError,
+}
+
+impl Router {
+    pub(crate) fn new(routes: &[RouteSettings]) -> Result<Self, RouteConflict> {
+        let mut router = Self::default();
+        // Named methods first: where a rule for any method has the same shape, it does not displace them.
+        for any in [false, true] {
+            for route in routes {
+                let rules = route.matches.iter().filter(|rule| (rule.method == Method::Any) == any);
+                for rule in rules {
+                    for site in router.sites(&route.hosts) {
+                        site.insert(&rule.method, &rule.template, route.id)
+                            .map_err(|source| RouteConflict { route: route.name.clone(), source })?;
+                    }
+                }
+            }
+        }
+        Ok(router)
+    }
+
+    /// The tables in which a route's rules stand. A rule for any method stands in every method's table of its host, so
+    /// the tables of all methods must exist before; they are made as rules for them come.
+    fn sites(&mut self, hosts: &[HostPattern]) -> Vec<&mut Site> {
+        if hosts.is_empty() {
+            return vec![&mut self.any];
+        }
+        for host in hosts {
+            match host {
+                HostPattern::Exact(name) => {
+                    self.exact.entry(name.clone()).or_default();
+                }
+                HostPattern::Suffix(_) => {
+                    if !self.wildcard.iter().any(|(known, _)| known == host) {
+                        self.wildcard.push((host.clone(), Site::default()));
+                    }
+                }
+            }
+        }
+        self.wildcard.sort_by_key(|(host, _)| std::cmp::Reverse(suffix_length(host)));
+        let exact = self.exact.iter_mut().filter(|(name, _)| {
+            hosts.iter().any(|host| matches!(host, HostPattern::Exact(wanted) if wanted == *name))
+        });
+        let wildcard = self.wildcard.iter_mut().filter(|(host, _)| hosts.contains(host));
+        exact.map(|(_, site)| site).chain(wildcard.map(|(_, site)| site)).collect()
+    }
+
+    /// The route for a request. `host` is in lower case and without a port.
+    pub(crate) fn find(&self, host: &str, method: &http::Method, path: &str) -> Option<Found> {
+        let exact = self.exact.get(host).into_iter();
+        let wildcard =
+            self.wildcard.iter().filter(|(pattern, _)| pattern.matches(host)).map(|(_, site)| site);
+        exact.chain(wildcard).chain([&self.any]).find_map(|site| site.find(method, path))
+    }
+}
+
+fn suffix_length(host: &HostPattern) -> usize {
+    match host {
+        HostPattern::Exact(name) | HostPattern::Suffix(name) => name.len(),
+    }
+}
+
+impl Site {
+    fn insert(
+        &mut self,
+        method: &Method,
+        template: &Template,
+        route: RouteId,
+    ) -> Result<(), matchit::InsertError> {
+        let rule = Rule { route, parameters: template.parameters().map(Into::into).collect() };
+        match method {
+            Method::Named(name) => {
+                insert(self.named.entry(name.clone()).or_default(), template, &rule)?;
+                if &**name == "GET" {
+                    // Explicit rules for HEAD come in their own right and may already stand there.
+                    let _explicit_wins =
+                        insert(self.named.entry("HEAD".into()).or_default(), template, &rule);
+                }
+                Ok(())
+            }
+            Method::Any => {
+                for table in self.named.values_mut() {
+                    let _named_wins = insert(table, template, &rule);
+                }
+                insert(&mut self.any, template, &rule)
+            }
+        }
+    }
+
+    fn find(&self, method: &http::Method, path: &str) -> Option<Found> {
+        let found = self.named.get(method.as_str()).unwrap_or(&self.any).at(path).ok()?;
+        let values = found.params.iter().map(|(_, value)| value);
+        let parameters = found.value.parameters.iter().zip(values);
+        let parameters = parameters.map(|(name, value)| (name.clone(), value.into())).collect();
+        Some(Found { route: found.value.route, parameters: PathParameters(parameters) })
+    }
+}
+
+fn insert(
+    table: &mut matchit::Router<Rule>,
+    template: &Template,
+    rule: &Rule,
+) -> Result<(), matchit::InsertError> {
+    let mut pattern = String::new();
+    for (index, segment) in template.segments.iter().enumerate() {
+        match segment {
+            Segment::Literal(text) => {
+                pattern.push('/');
+                pattern.push_str(&text.replace('{', "{{").replace('}', "}}"));
+            }
+            // Numbered, so that rules may name the same place differently.
+            Segment::Parameter(_) => pattern.push_str(&format!("/{{p{index}}}")),
+            Segment::Rest(_) => {
+                // A rest may be empty.
+                table.insert(format!("{pattern}/"), rule.clone())?;
+                pattern.push_str(&format!("/{{*p{index}}}"));
+            }
+        }
+    }
+    if pattern.is_empty() {
+        pattern.push('/');
+    }
+    table.insert(pattern, rule.clone())
+}
+
+#[cfg(test)]
+#[path = "router_tests.rs"]
+mod tests;

@@ -1,0 +1,74 @@
+use super::*;
+use backstop_policy::{NoFiles, parse};
+
+/// Routes are named after their rule; `host` as in the file, or nothing.
+fn router(rules: &[(&str, &str, &str)]) -> (Router, Vec<String>) {
+    let mut text = String::from(
+        "[gateway]\nname = \"t\"\nlisten = \"127.0.0.1:8080\"\nin_flight = 100\n[dependency.d]\nurl = \"http://127.0.0.1:1\"\n",
+    );
+    for (name, host, rule) in rules {
+        let host = if host.is_empty() { String::new() } else { format!("host = \"{host}\"\n") };
+        text.push_str(&format!(
+            "[route.{name}.direct]\n{host}match = \"{rule}\"\ndependency = \"d\"\ndeadline = \"1s\"\nin_flight = 1\n"
+        ));
+    }
+    let loaded = parse(&text, "t.toml", &NoFiles).map_err(|errors| format!("{errors:#?}")).unwrap();
+    let names = loaded.routes.iter().map(|route| route.name.to_string()).collect();
+    (Router::new(&loaded.routes).unwrap(), names)
+}
+
+#[test]
+fn the_most_specific_rule_wins_whatever_its_place() {
+    let (router, names) = router(&[
+        ("rest", "", "*"),
+        ("product", "", "GET /products/{product}"),
+        ("special", "", "GET /products/special"),
+        ("reviews", "", "GET /products/{id}/reviews"),
+        ("any-product", "", "* /products/{x}"),
+        ("shop", "shop.example", "GET /products/{product}"),
+        ("wild", "*.example", "GET /wild"),
+        ("files", "", "GET /files/{path*}"),
+        ("root", "", "GET /"),
+    ]);
+    let find = |host: &str, method: &str, path: &str| {
+        let method = http::Method::from_bytes(method.as_bytes()).unwrap();
+        router.find(host, &method, path).map(|found| names[usize::from(found.route.0)].clone())
+    };
+    let table = [
+        ("x", "GET", "/products/42", "product"),
+        ("x", "HEAD", "/products/42", "product"),
+        ("x", "PUT", "/products/42", "any-product"),
+        ("x", "GET", "/products/special", "special"),
+        ("x", "POST", "/products/special", "any-product"),
+        ("x", "GET", "/products/42/reviews", "reviews"),
+        ("x", "DELETE", "/products/42/reviews", "rest"),
+        ("x", "GET", "/products/", "rest"),
+        ("x", "GET", "/products//reviews", "rest"),
+        ("x", "GET", "/products/42/", "rest"),
+        ("x", "GET", "/", "root"),
+        ("x", "PUT", "/", "rest"),
+        ("shop.example", "GET", "/products/42", "shop"),
+        ("shop.example", "PUT", "/products/42", "any-product"),
+        ("a.example", "GET", "/wild", "wild"),
+        ("a.example", "GET", "/products/1", "product"),
+        ("example", "GET", "/wild", "rest"),
+        ("x", "GET", "/files/a/b", "files"),
+        ("x", "GET", "/files/", "files"),
+        ("x", "BREW", "/anything/else", "rest"),
+    ];
+    for (host, method, path, expected) in table {
+        assert_eq!(find(host, method, path).as_deref(), Some(expected), "{method} {host}{path}");
+    }
+}
+
+#[test]
+fn parameters_have_the_names_of_their_own_rule() {
+    let (router, _) = router(&[
+        ("product", "", "GET /products/{product}"),
+        ("reviews", "", "GET /products/{id}/reviews/{review}"),
+    ]);
+    let found = router.find("x", &http::Method::GET, "/products/a%2Fb/reviews/7").unwrap();
+    assert_eq!(found.parameters.get("id"), Some("a%2Fb"));
+    assert_eq!(found.parameters.get("review"), Some("7"));
+    assert_eq!(router.find("x", &http::Method::GET, "/nothing"), None);
+}

@@ -1,0 +1,153 @@
+//! The whole way of a request through the gateway, from top to bottom.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use backstop::{Incoming as ToAnswer, ProtectedRoute, ReplyBody, problem, respond};
+use backstop_engine::flow::Account;
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderValue, Request, Response};
+use http_body_util::{Either, Full};
+use hyper::body::Incoming;
+
+use crate::client_body::RequestContent;
+use crate::forward::{self, Edits, Forward};
+use crate::interim;
+use crate::log::Decisions;
+use crate::router::{Found, Router};
+use crate::strict::{self, Fault};
+use crate::tallies::Tallies;
+use crate::upstream::{AnswerBody, Lane};
+
+/// The body of every answer: one that was decided about, or a few words of our own.
+pub(crate) type ReplyContent = Either<ReplyBody<AnswerBody<RequestContent>>, Full<Bytes>>;
+
+/// What all threads share.
+pub(crate) struct Shared {
+    pub(crate) name: Box<str>,
+    pub(crate) clock: backstop::clock::Clock,
+    pub(crate) router: Router,
+    pub(crate) routes: Vec<RouteStack>,
+    pub(crate) trusted: Vec<backstop_policy::IpRange>,
+    pub(crate) tallies: Tallies,
+    pub(crate) decisions: Decisions,
+}
+
+/// One route, ready to forward.
+pub(crate) struct RouteStack {
+    pub(crate) id: backstop_engine::policy::RouteId,
+    pub(crate) protected: ProtectedRoute,
+    pub(crate) dependency: usize,
+    pub(crate) limits: backstop_policy::RouteLimits,
+    pub(crate) forward: forward::Rules,
+    pub(crate) request_edits: Edits,
+    pub(crate) response_edits: Edits,
+}
+
+/// What one thread has of its own.
+pub(crate) struct Thread {
+    pub(crate) shared: Arc<Shared>,
+    /// One way to each dependency.
+    pub(crate) lanes: Vec<Lane<RequestContent>>,
+    pub(crate) entropy: std::hash::RandomState,
+}
+
+/// Answers one request.
+pub(crate) async fn handle(
+    thread: &Thread,
+    peer: SocketAddr,
+    interim: Option<&interim::Writer>,
+    number: u64,
+    request: Request<Incoming>,
+) -> Response<ReplyContent> {
+    let shared = &*thread.shared;
+    let (mut head, incoming) = request.into_parts();
+
+    // What two parsers could read differently goes no further. Before routing: the host decides the route.
+    let host = match strict::check(&head, &shared.name) {
+        Ok(host) => host,
+        Err(fault) => return refuse(shared, fault),
+    };
+    let Some(Found { route, parameters }) = shared.router.find(&host, &head.method, head.uri.path()) else {
+        return refuse(shared, Fault::NoRoute);
+    };
+    let Some(route) = shared.routes.get(usize::from(route.0)) else { return refuse(shared, Fault::NoRoute) };
+    // An announced length that is too large is refused before it takes a place or a byte.
+    if strict::announced_length(&head.headers).is_some_and(|bytes| bytes > route.limits.body_bytes) {
+        return refuse(shared, Fault::TooLarge);
+    }
+
+    // Hop-by-hop fields go and the operator's edits are made before anything is decided, so that a copy's key is made of
+    // what the dependency really sees.
+    let trusted = shared.trusted.iter().any(|range| range.contains(peer.ip()));
+    forward::prepare(&mut head, peer, trusted, &shared.name);
+    route.request_edits.apply(&mut head.headers);
+    if !parameters.0.is_empty() {
+        head.extensions.insert(parameters);
+    }
+    if let Some(interim) = interim {
+        head.extensions.insert(interim.forwarder());
+    }
+    let (content, upload) =
+        RequestContent::new(incoming, route.limits.body_bytes, route.limits.body_time, &shared.clock);
+
+    // From here on the engine decides: admission, deadline, what failed, what is answered instead.
+    let Some(lane) = thread.lanes.get(route.dependency) else { return refuse(shared, Fault::NoRoute) };
+    let upstream = Forward { lane, rules: &route.forward };
+    let entropy = std::hash::BuildHasher::hash_one(&thread.entropy, number);
+    let request =
+        ToAnswer { request: Request::from_parts(head, content), upload: upload.as_deref(), entropy };
+    let answering = respond(&route.protected, request, &upstream);
+    let answered: Result<_, Infallible> = match interim {
+        Some(interim) => interim.alongside(answering).await,
+        None => answering.await,
+    };
+    let Ok(mut response) = answered;
+
+    // After the decision: an edit can neither make a private answer storable nor change what a copy keeps.
+    route.response_edits.apply(response.headers_mut());
+    if let Some(account) = response.extensions_mut().remove::<Account>() {
+        shared.decisions.note(route.protected.state(), route.id, &account, shared.clock.mono());
+        // The rest of the request may never be read: the connection cannot be used for another one.
+        if upload.is_some() {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+    }
+    response.map(Either::Left)
+}
+
+/// A refusal that needs no decision.
+fn refuse(shared: &Shared, fault: Fault) -> Response<ReplyContent> {
+    shared.tallies.refused(fault);
+    let text = format!(
+        "{{\"type\":\"{}{}\",\"title\":\"{}\",\"status\":{}}}\n",
+        problem::TYPE_PREFIX,
+        fault.token().replace('_', "-"),
+        fault.title(),
+        fault.status().as_u16()
+    );
+    let mut response = Response::new(Either::Right(Full::new(Bytes::from(text.clone()))));
+    *response.status_mut() = fault.status();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, problem::MEDIA_TYPE);
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(text.len()));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if fault == Fault::Method {
+        // Which methods a path has is the origin's business; none of these two is ever accepted.
+        headers.insert(
+            http::header::ALLOW,
+            HeaderValue::from_static("GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE"),
+        );
+    }
+    if fault == Fault::Loop
+        && let Ok(status) = HeaderValue::from_str(&format!("{}; error=proxy_loop_detected", shared.name))
+    {
+        headers.insert(backstop::fields::PROXY_STATUS, status);
+    }
+    if fault.closes() {
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}

@@ -1,0 +1,213 @@
+//! What is refused before anything is asked.
+//!
+//! A message whose end or addressee two parsers could see differently goes no further: it is answered here and its
+//! connection closes (RFC 9112 sections 3.2, 6.1, 6.3; RFC 9113 section 8.3). What hyper's own parser refuses never
+//! comes here; where it reads one of the two lengths as RFC 9112 section 6.3 allows (`Transfer-Encoding` before
+//! `Content-Length`), the origin gets that one reading.
+
+use http::header::{CONTENT_LENGTH, EXPECT, HOST, HeaderName, TRANSFER_ENCODING, VIA};
+use http::uri::Authority;
+use http::{Method, StatusCode, Version, request};
+
+use crate::hop;
+
+/// Why a request is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Fault {
+    Host,
+    NominatedField,
+    Framing,
+    TransferCoding,
+    Path,
+    Method,
+    Expectation,
+    Loop,
+    NoRoute,
+    TooLarge,
+}
+
+impl Fault {
+    pub(crate) const ALL: [Fault; 10] = [
+        Fault::Host,
+        Fault::NominatedField,
+        Fault::Framing,
+        Fault::TransferCoding,
+        Fault::Path,
+        Fault::Method,
+        Fault::Expectation,
+        Fault::Loop,
+        Fault::NoRoute,
+        Fault::TooLarge,
+    ];
+
+    /// The fault as one word, as in metrics and problem types.
+    pub(crate) const fn token(self) -> &'static str {
+        match self {
+            Fault::Host => "host",
+            Fault::NominatedField => "nominated_field",
+            Fault::Framing => "framing",
+            Fault::TransferCoding => "transfer_coding",
+            Fault::Path => "path",
+            Fault::Method => "method",
+            Fault::Expectation => "expectation",
+            Fault::Loop => "loop",
+            Fault::NoRoute => "no_route",
+            Fault::TooLarge => "too_large",
+        }
+    }
+
+    pub(crate) const fn status(self) -> StatusCode {
+        match self {
+            Fault::Host | Fault::NominatedField | Fault::Framing | Fault::Path => StatusCode::BAD_REQUEST,
+            Fault::TransferCoding => StatusCode::NOT_IMPLEMENTED,
+            Fault::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Fault::Expectation => StatusCode::EXPECTATION_FAILED,
+            Fault::Loop => StatusCode::BAD_GATEWAY,
+            Fault::NoRoute => StatusCode::NOT_FOUND,
+            Fault::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        }
+    }
+
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Fault::Host => "The request names no host, several, or an invalid one",
+            Fault::NominatedField => "Connection names a field that must reach the other end",
+            Fault::Framing => "The end of the request's content is not certain",
+            Fault::TransferCoding => "The request's transfer coding is not supported",
+            Fault::Path => "The path has dot segments",
+            Fault::Method => "The method is not accepted here",
+            Fault::Expectation => "The expectation cannot be met",
+            Fault::Loop => "The request has passed here before",
+            Fault::NoRoute => "No route answers this request",
+            Fault::TooLarge => "The request is larger than accepted",
+        }
+    }
+
+    /// Whether the rest of the connection can still be trusted.
+    pub(crate) const fn closes(self) -> bool {
+        !matches!(self, Fault::NoRoute | Fault::Loop)
+    }
+}
+
+/// Checks a head. On success the host that it addresses, in lower case and without a port.
+pub(crate) fn check(head: &request::Parts, own_name: &str) -> Result<Box<str>, Fault> {
+    let host = host(head)?;
+    if hop::nominates_end_to_end(&head.headers) {
+        return Err(Fault::NominatedField);
+    }
+    framing(head)?;
+    if matches!(head.method, Method::CONNECT | Method::TRACE) {
+        return Err(Fault::Method);
+    }
+    if has_dot_segment(head.uri.path()) {
+        return Err(Fault::Path);
+    }
+    let expects_other = |value: &http::HeaderValue| !value.as_bytes().eq_ignore_ascii_case(b"100-continue");
+    if head.version > Version::HTTP_10 && head.headers.get_all(EXPECT).iter().any(expects_other) {
+        return Err(Fault::Expectation);
+    }
+    if passed_here(head, own_name) {
+        return Err(Fault::Loop);
+    }
+    Ok(host)
+}
+
+fn host(head: &request::Parts) -> Result<Box<str>, Fault> {
+    let mut lines = head.headers.get_all(HOST).iter();
+    let line = match (lines.next(), lines.next()) {
+        (None, _) => None,
+        (Some(line), None) => {
+            Some(line.to_str().ok().and_then(|text| text.parse::<Authority>().ok()).ok_or(Fault::Host)?)
+        }
+        (Some(_), Some(_)) => return Err(Fault::Host),
+    };
+    let target = head.uri.authority();
+    let authority = match (target, &line) {
+        // In HTTP/2 a Host beside :authority must say the same (RFC 9113 section 8.3.1).
+        (Some(target), Some(line)) if head.version == Version::HTTP_2 && !same(target, line) => {
+            return Err(Fault::Host);
+        }
+        // In HTTP/1.1 the absolute form wins, but a Host must be there all the same (RFC 9112 sections 3.2, 3.2.2).
+        (Some(_), None) if head.version == Version::HTTP_11 => return Err(Fault::Host),
+        (Some(target), _) => target,
+        (None, Some(line)) => line,
+        (None, None) if head.version == Version::HTTP_10 => return Ok("".into()),
+        (None, None) => return Err(Fault::Host),
+    };
+    if authority.as_str().contains('@') || authority.host().is_empty() {
+        return Err(Fault::Host);
+    }
+    Ok(authority.host().to_ascii_lowercase().into())
+}
+
+fn same(one: &Authority, other: &Authority) -> bool {
+    one.as_str().eq_ignore_ascii_case(other.as_str())
+}
+
+fn framing(head: &request::Parts) -> Result<(), Fault> {
+    let mut codings = head.headers.get_all(TRANSFER_ENCODING).iter();
+    if let Some(coding) = codings.next() {
+        if codings.next().is_some() || head.headers.contains_key(CONTENT_LENGTH) {
+            return Err(Fault::Framing);
+        }
+        if !coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked") {
+            return Err(Fault::TransferCoding);
+        }
+        if head.version != Version::HTTP_11 {
+            return Err(Fault::Framing);
+        }
+    }
+    let mut lengths = head.headers.get_all(CONTENT_LENGTH).iter();
+    if let Some(length) = lengths.next() {
+        let digits = !length.is_empty() && length.as_bytes().iter().all(u8::is_ascii_digit);
+        if lengths.next().is_some() || !digits {
+            return Err(Fault::Framing);
+        }
+    }
+    Ok(())
+}
+
+/// Whether a path has a segment `.` or `..`, plain or percent-encoded. Some servers resolve these, others do not; the
+/// route that was matched would not be the one that answers.
+fn has_dot_segment(path: &str) -> bool {
+    path.split('/').any(|segment| {
+        let mut rest = segment.as_bytes();
+        let mut dots = 0;
+        loop {
+            rest = match rest {
+                [] => return dots == 1 || dots == 2,
+                [b'.', rest @ ..] => rest,
+                [b'%', b'2', b'e' | b'E', rest @ ..] => rest,
+                _ => return false,
+            };
+            dots += 1;
+        }
+    })
+}
+
+/// Whether `Via` holds our own name as the receiver (RFC 9110 section 7.6.3).
+fn passed_here(head: &request::Parts, own_name: &str) -> bool {
+    let lines = head.headers.get_all(VIA).iter().filter_map(|line| line.to_str().ok());
+    let mut members = lines.flat_map(|line| line.split(','));
+    members.any(|member| {
+        member.split_ascii_whitespace().nth(1).is_some_and(|by| by.eq_ignore_ascii_case(own_name))
+    })
+}
+
+/// The length that a request announces.
+pub(crate) fn announced_length(headers: &http::HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// Fields that only whoever is trusted may send.
+pub(crate) const FORWARDING: [HeaderName; 5] = [
+    http::header::FORWARDED,
+    HeaderName::from_static("x-forwarded-for"),
+    HeaderName::from_static("x-forwarded-host"),
+    HeaderName::from_static("x-forwarded-proto"),
+    HeaderName::from_static("x-forwarded-port"),
+];
+
+#[cfg(test)]
+#[path = "strict_tests.rs"]
+mod tests;

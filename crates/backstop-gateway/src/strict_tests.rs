@@ -1,0 +1,79 @@
+use super::*;
+use http::Request;
+
+fn checked(version: Version, method: &str, uri: &str, headers: &[(&str, &str)]) -> Result<Box<str>, Fault> {
+    let mut request = Request::builder().version(version).method(method).uri(uri);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    check(&request.body(()).unwrap().into_parts().0, "edge")
+}
+
+fn get(headers: &[(&str, &str)]) -> Result<Box<str>, Fault> {
+    checked(Version::HTTP_11, "GET", "/", headers)
+}
+
+const HOSTED: (&str, &str) = ("host", "shop.example");
+
+/// RFC 9112 sections 3.2 and 3.2.2, RFC 9113 section 8.3.1.
+#[test]
+fn exactly_one_valid_host() {
+    assert_eq!(get(&[("host", "Shop.Example:8080")]).as_deref(), Ok("shop.example"));
+    assert_eq!(get(&[("host", "[::1]:80")]).as_deref(), Ok("[::1]"));
+    assert_eq!(get(&[]), Err(Fault::Host));
+    assert_eq!(get(&[HOSTED, HOSTED]), Err(Fault::Host));
+    for invalid in ["", "a b", "user@shop.example", "a/b", "shop.example, other"] {
+        assert_eq!(get(&[("host", invalid)]), Err(Fault::Host), "{invalid:?}");
+    }
+    assert_eq!(checked(Version::HTTP_10, "GET", "/", &[]).as_deref(), Ok(""));
+    let absolute = "http://other.example/p";
+    assert_eq!(checked(Version::HTTP_11, "GET", absolute, &[HOSTED]).as_deref(), Ok("other.example"));
+    assert_eq!(checked(Version::HTTP_11, "GET", absolute, &[]), Err(Fault::Host));
+    assert_eq!(checked(Version::HTTP_2, "GET", absolute, &[]).as_deref(), Ok("other.example"));
+    assert_eq!(checked(Version::HTTP_2, "GET", absolute, &[HOSTED]), Err(Fault::Host));
+}
+
+/// RFC 9112 sections 6.1 and 6.3.
+#[test]
+fn the_end_of_the_content_must_be_certain() {
+    let with = |headers: &[(&str, &str)]| {
+        let mut all = vec![HOSTED];
+        all.extend_from_slice(headers);
+        checked(Version::HTTP_11, "POST", "/", &all).err()
+    };
+    assert_eq!(with(&[("transfer-encoding", "chunked")]), None);
+    assert_eq!(with(&[("transfer-encoding", "Chunked")]), None);
+    assert_eq!(with(&[("content-length", "0")]), None);
+    for coding in ["gzip, chunked", "chunked, chunked", "gzip", "identity", "xchunked", ""] {
+        assert_eq!(with(&[("transfer-encoding", coding)]), Some(Fault::TransferCoding), "{coding}");
+    }
+    let chunked = ("transfer-encoding", "chunked");
+    assert_eq!(with(&[chunked, chunked]), Some(Fault::Framing));
+    assert_eq!(with(&[chunked, ("content-length", "3")]), Some(Fault::Framing));
+    for length in ["+3", "-3", "3, 3", "0x3", "", "3 "] {
+        assert_eq!(with(&[("content-length", length)]), Some(Fault::Framing), "{length}");
+    }
+    assert_eq!(with(&[("content-length", "3"), ("content-length", "3")]), Some(Fault::Framing));
+    assert_eq!(checked(Version::HTTP_10, "POST", "/", &[HOSTED, chunked]), Err(Fault::Framing));
+}
+
+#[test]
+fn paths_are_not_resolved_twice() {
+    let path = |path: &str| checked(Version::HTTP_11, "GET", path, &[HOSTED]).err();
+    for dotted in ["/..", "/a/../b", "/a/./b", "/a/%2e%2E/b", "/a/.%2e", "/a/%2e"] {
+        assert_eq!(path(dotted), Some(Fault::Path), "{dotted}");
+    }
+    for plain in ["/", "/a...b", "/...", "/.well-known/x", "/a..", "/a?x=/../b", "/%2f..x"] {
+        assert_eq!(path(plain), None, "{plain}");
+    }
+}
+
+#[test]
+fn what_cannot_be_forwarded_is_refused() {
+    assert_eq!(get(&[HOSTED, ("connection", "authorization")]), Err(Fault::NominatedField));
+    assert_eq!(checked(Version::HTTP_11, "TRACE", "/", &[HOSTED]), Err(Fault::Method));
+    assert_eq!(get(&[HOSTED, ("expect", "200-ok")]), Err(Fault::Expectation));
+    assert!(get(&[HOSTED, ("expect", "100-Continue")]).is_ok());
+    assert_eq!(get(&[HOSTED, ("via", "1.1 other, 1.1 EDGE")]), Err(Fault::Loop));
+    assert!(get(&[HOSTED, ("via", "1.1 edges (edge)")]).is_ok());
+}

@@ -1,0 +1,166 @@
+//! A client's connection: what a slow reader may take, and interim answers in between.
+//!
+//! - While bytes wait for a client that does not read, a clock runs; when they have waited for the whole reply time, the
+//!   connection is an error, and with it everything that the reply holds is returned. Each time all waiting bytes are
+//!   taken, the clock starts anew.
+//! - An interim answer may be written only between two messages. The connection is *between* messages when everything
+//!   written was flushed since; hyper reads the next request only after that.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use backstop::clock::{Clock, Sleep};
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+/// The connection as hyper sees it.
+pub(crate) struct TimedIo {
+    shared: Rc<Shared>,
+    reply_time: Duration,
+    clock: Clock,
+    stalled: Option<Sleep>,
+}
+
+/// The connection as whoever answers its requests sees it.
+#[derive(Clone)]
+pub(crate) struct Side(Rc<Shared>);
+
+struct Shared {
+    stream: RefCell<TcpStream>,
+    /// Whether nothing was written since the last complete flush.
+    between: Cell<bool>,
+    /// The rest of an interim answer that the socket did not take at once.
+    unsent: RefCell<Vec<u8>>,
+}
+
+impl TimedIo {
+    pub(crate) fn new(stream: TcpStream, reply_time: Duration, clock: Clock) -> (Self, Side) {
+        let shared = Rc::new(Shared {
+            stream: RefCell::new(stream),
+            between: Cell::new(true),
+            unsent: RefCell::new(Vec::new()),
+        });
+        let side = Side(Rc::clone(&shared));
+        (Self { shared, reply_time, clock, stalled: None }, side)
+    }
+
+    fn stall(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
+        let end = self
+            .stalled
+            .get_or_insert_with(|| self.clock.sleep_until(self.clock.mono().after(self.reply_time)));
+        Pin::new(end)
+            .poll(context)
+            .map(|()| io::Error::new(io::ErrorKind::TimedOut, "the client did not take the reply"))
+    }
+
+    fn write_with(
+        &mut self,
+        context: &mut Context<'_>,
+        write: impl FnOnce(Pin<&mut TokioIo<&mut TcpStream>>, &mut Context<'_>) -> Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        self.shared.between.set(false);
+        let written = match self.shared.poll_unsent(context) {
+            Poll::Ready(Ok(())) => {
+                let mut stream = self.shared.stream.borrow_mut();
+                write(Pin::new(&mut TokioIo::new(&mut *stream)), context)
+            }
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Pending => Poll::Pending,
+        };
+        match written {
+            Poll::Pending => self.stall(context).map(Err),
+            ready => ready,
+        }
+    }
+}
+
+impl Shared {
+    fn poll_unsent(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut unsent = self.unsent.borrow_mut();
+        while !unsent.is_empty() {
+            let mut stream = self.stream.borrow_mut();
+            match Pin::new(&mut TokioIo::new(&mut *stream)).poll_write(context, &unsent) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Poll::Ready(Ok(bytes)) => drop(unsent.drain(..bytes)),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Side {
+    /// Writes an interim answer now, or leaves it out if the connection is in the middle of a message.
+    pub(crate) fn interim(&self, head: &[u8]) {
+        let shared = &self.0;
+        let mut unsent = shared.unsent.borrow_mut();
+        if !shared.between.get() {
+            return;
+        }
+        unsent.extend_from_slice(head);
+        // What is not taken now goes out before the next message; an error will meet that message too.
+        if let Ok(stream) = shared.stream.try_borrow()
+            && let Ok(bytes) = stream.try_write(&unsent)
+        {
+            unsent.drain(..bytes);
+        }
+    }
+}
+
+impl Read for TimedIo {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut stream = self.shared.stream.borrow_mut();
+        Pin::new(&mut TokioIo::new(&mut *stream)).poll_read(context, buffer)
+    }
+}
+
+impl Write for TimedIo {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.write_with(context, |stream, context| stream.poll_write(context, bytes))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.write_with(context, |stream, context| stream.poll_write_vectored(context, slices))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        // Small answers cost less as one copy and one plain write.
+        false
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.shared.poll_unsent(context) {
+            Poll::Ready(Ok(())) => {
+                self.shared.between.set(true);
+                self.stalled = None;
+                Poll::Ready(Ok(()))
+            }
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Pending => self.stall(context).map(Err),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut stream = self.shared.stream.borrow_mut();
+        Pin::new(&mut TokioIo::new(&mut *stream)).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,87 @@
+//! An answer's body on its way in, and with it what the call occupies.
+//!
+//! Read to its end, the connection goes to rest and then the permit goes back, so that the next call finds the
+//! connection. Dropped before, or broken off: the connection is closed and the permit goes back at once.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use backstop::upstream::BrokenOff;
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+
+use super::abandon::Occupied;
+use super::counts::Closed;
+use super::exchange::Received;
+use super::upload::{RequestBody, Watch};
+
+/// The body of an answer. It stays on its thread, and holds the permit and the connection until it has ended.
+pub struct AnswerBody<B> {
+    received: Received,
+    /// `None` once it has ended.
+    tail: Option<Tail<B>>,
+}
+
+struct Tail<B> {
+    occupied: Occupied<B>,
+    watch: Watch,
+}
+
+impl<B: RequestBody> AnswerBody<B> {
+    pub(super) fn new(received: Received, occupied: Occupied<B>, watch: Watch) -> Self {
+        let mut body = Self { received, tail: Some(Tail { occupied, watch }) };
+        if body.received.is_end() {
+            body.finish();
+        }
+        body
+    }
+
+    fn finish(&mut self) {
+        if let Some(Tail { occupied, watch }) = self.tail.take() {
+            occupied.lease.finish(self.received.is_reusable() && watch.is_sent());
+            drop(occupied.permit);
+        }
+    }
+
+    fn fail(&mut self) {
+        if let Some(Tail { occupied, .. }) = self.tail.take() {
+            occupied.lease.close(Closed::Failed);
+            drop(occupied.permit);
+        }
+    }
+}
+
+impl<B: RequestBody> Body for AnswerBody<B> {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        let this = self.get_mut();
+        let frame = ready!(this.received.poll_frame(context));
+        match &frame {
+            Some(Ok(frame)) if frame.is_trailers() || this.received.is_end() => this.finish(),
+            Some(Ok(_)) => {}
+            Some(Err(_)) => this.fail(),
+            None => this.finish(),
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.received.is_end()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.received.size_hint()
+    }
+}
+
+impl<B> fmt::Debug for AnswerBody<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnswerBody").field("ended", &self.tail.is_none()).finish_non_exhaustive()
+    }
+}

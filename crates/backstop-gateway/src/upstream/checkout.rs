@@ -1,0 +1,197 @@
+//! From a call to a connection: wait, resolve, connect.
+//!
+//! - Nothing begins at or after the end of the call's time: the clock is read before every lookup, every connect and
+//!   every request.
+//! - Whatever fails here fails with nothing sent, so the next address may be asked while there is time.
+//! - An address that could not be connected to is passed over for a while as long as there is another.
+//! - Who drops the call here cancels the connect, and the place is free at once.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+
+use backstop::upstream::Progress;
+use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
+use backstop_engine::time::Mono;
+use tokio::net::TcpStream;
+
+use super::Lane;
+use super::counts::Timed;
+use super::lease::{Flight, Lease};
+use super::places::Place;
+use super::pool::{Connection, Endpoint, Found};
+use super::resolve::{Known, Name};
+use super::settings::Address;
+use super::upload::RequestBody;
+
+/// The time was over before anything was sent.
+const TOO_LATE: Failure = Failure::new(FailureKind::ConnectTimeout, Phase::Connect, Sent::No);
+
+/// Nobody knows where it is.
+const UNKNOWN: Failure = Failure::new(FailureKind::Dns, Phase::Resolve, Sent::No);
+
+impl<B: RequestBody> Lane<B> {
+    /// A connection on which a request may be begun now, and what time it is now.
+    pub(super) async fn lease(&self, until: Mono, progress: &Progress) -> Result<(Lease<B>, Mono), Failure> {
+        let shared = self.shared();
+        let mut tried = Vec::new();
+        let mut failure = TOO_LATE;
+        loop {
+            let mut now = shared.clock.mono();
+            if now >= until {
+                return Err(failure);
+            }
+            let endpoint = shared.choose(&tried, now).ok_or(failure)?;
+            let found = match shared.find(self.shelf(), endpoint, now) {
+                Some(found) => found,
+                None => {
+                    let found = self.wait(endpoint, until, progress).await?;
+                    now = shared.clock.mono();
+                    found
+                }
+            };
+            let opened = match found {
+                Found::Rested(connection) if now < until => {
+                    return Ok((Lease::rested(connection, self), now));
+                }
+                Found::Rested(connection) => {
+                    self.rest(connection);
+                    return Err(failure);
+                }
+                Found::Place(place) => self.open(endpoint, place, until, progress).await,
+            };
+            match opened {
+                Ok(lease) => {
+                    now = shared.clock.mono();
+                    if now < until {
+                        return Ok((lease, now));
+                    }
+                    lease.finish(true);
+                    return Err(TOO_LATE);
+                }
+                Err(why) => {
+                    tried.push(endpoint);
+                    failure = why;
+                }
+            }
+        }
+    }
+
+    /// Waits for a connection of a call that has ended to be closed, or to go to rest.
+    async fn wait(&self, endpoint: usize, until: Mono, progress: &Progress) -> Result<Found<B>, Failure> {
+        let shared = self.shared();
+        progress.enter(Phase::Connect);
+        let waiting = shared.places.wait();
+        loop {
+            let mut freed = pin!(waiting.freed());
+            freed.as_mut().enable();
+            if let Some(found) = shared.find(self.shelf(), endpoint, shared.clock.mono()) {
+                return Ok(found);
+            }
+            tokio::select! {
+                biased;
+                () = freed => {}
+                () = shared.clock.sleep_until(until) => return Err(TOO_LATE),
+            }
+        }
+    }
+
+    async fn open(
+        &self,
+        endpoint: usize,
+        place: Place,
+        until: Mono,
+        progress: &Progress,
+    ) -> Result<Lease<B>, Failure> {
+        let shared = self.shared();
+        let flight = Flight::begin(self, endpoint);
+        let at = shared.endpoint(endpoint).ok_or(UNKNOWN)?;
+        let stream = match (&at.address, &at.name) {
+            (Address::Literal(address), _) => self.connect(at, &[*address], until, progress).await?,
+            (Address::Name { .. }, Some(name)) => {
+                let addresses = self.resolve(name, progress).await?;
+                self.connect(at, &addresses, until, progress).await?
+            }
+            (Address::Name { .. }, None) => return Err(UNKNOWN),
+        };
+        let refused = Failure::new(FailureKind::Connect, Phase::Connect, Sent::No);
+        let (link, task) = shared.protocol.open(stream, place).await.ok_or(refused)?;
+        self.spawn(task);
+        Ok(Lease::opened(Connection { link, home: Arc::clone(self.shelf()), endpoint }, flight))
+    }
+
+    async fn resolve(&self, name: &Arc<Name>, progress: &Progress) -> Result<Arc<[SocketAddr]>, Failure> {
+        let (clock, refresh) = (&self.shared().clock, self.shared().settings.refresh);
+        let began = clock.mono();
+        let (known, lookup) = match name.known(began, refresh) {
+            Known::Addresses(addresses, lookup) => (Ok(addresses), lookup),
+            Known::Nothing { lookups, lookup } => (Err(lookups), lookup),
+        };
+        if let Some(lookup) = lookup {
+            self.spawn(lookup.run(clock.clone()));
+        }
+        match known {
+            Ok(addresses) => Ok(addresses),
+            Err(lookups) => {
+                progress.enter(Phase::Resolve);
+                let found = name.wait(lookups).await;
+                self.tally().took(Timed::Resolve, began, clock.mono());
+                found.ok_or(UNKNOWN)
+            }
+        }
+    }
+
+    async fn connect(
+        &self,
+        at: &Endpoint,
+        addresses: &[SocketAddr],
+        until: Mono,
+        progress: &Progress,
+    ) -> Result<TcpStream, Failure> {
+        let shared = self.shared();
+        let mut failure = TOO_LATE;
+        // Every other time from another one of a name's addresses.
+        let first = shared.next_turn(addresses.len());
+        for address in addresses.iter().cycle().skip(first).take(addresses.len()) {
+            let began = shared.clock.mono();
+            if began >= until {
+                break;
+            }
+            progress.enter(Phase::Connect);
+            let limit = until.min(began.after(shared.settings.connect));
+            let connected = tokio::select! {
+                biased;
+                connected = connect(*address) => connected,
+                () = shared.clock.sleep_until(limit) => Err(FailureKind::ConnectTimeout),
+            };
+            let now = shared.clock.mono();
+            self.tally().took(Timed::Connect, began, now);
+            match connected {
+                Ok(stream) => {
+                    at.trust();
+                    return Ok(stream);
+                }
+                Err(kind) => {
+                    at.pass_over(now.after(shared.settings.rest));
+                    failure = Failure::new(kind, Phase::Connect, Sent::No);
+                }
+            }
+        }
+        Err(failure)
+    }
+}
+
+async fn connect(address: SocketAddr) -> Result<TcpStream, FailureKind> {
+    let kind = |error: io::Error| match error.kind() {
+        io::ErrorKind::TimedOut => FailureKind::ConnectTimeout,
+        _ => FailureKind::Connect,
+    };
+    let stream = TcpStream::connect(address).await.map_err(kind)?;
+    // A port of this host that nobody listens on may be given to the connecting side itself, which then talks to itself.
+    if stream.local_addr().map_err(kind)? == address {
+        return Err(FailureKind::Connect);
+    }
+    stream.set_nodelay(true).map_err(kind)?;
+    Ok(stream)
+}

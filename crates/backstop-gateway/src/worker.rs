@@ -1,0 +1,106 @@
+//! One thread: its own runtime, its own accepting, its own ways to the dependencies.
+
+use std::net::TcpListener as StdListener;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use backstop::clock::Clock;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::{JoinSet, LocalSet};
+
+use crate::client_body::RequestContent;
+use crate::connection::{ConnectionLimits, serve};
+use crate::stack::{Shared, Thread};
+use crate::upstream::Pool;
+
+/// What a worker is given.
+pub(crate) struct Worker {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) listeners: Vec<StdListener>,
+    pub(crate) pools: Vec<Pool<RequestContent>>,
+    pub(crate) limits: ConnectionLimits,
+    pub(crate) clock: Clock,
+    pub(crate) stages: watch::Receiver<Stage>,
+}
+
+/// How far the service has come with stopping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stage {
+    /// Not at all.
+    Serving,
+    /// New requests are refused, those under way go on.
+    Draining,
+    /// Nothing is accepted any more; connections end.
+    Closed,
+}
+
+/// After the listening socket failed (too many open files, say), before it is asked again.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+impl Worker {
+    /// Serves until the stop is complete. Connections that are then still open are cut.
+    pub(crate) fn run(self) -> std::io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let local = LocalSet::new();
+        local.block_on(&runtime, self.serve())
+    }
+
+    async fn serve(mut self) -> std::io::Result<()> {
+        let thread = Rc::new(Thread {
+            lanes: self.pools.iter().map(Pool::lane).collect(),
+            shared: Arc::clone(&self.shared),
+            entropy: std::hash::RandomState::new(),
+        });
+        let (stop, stopped) = watch::channel(false);
+        let mut accepting = JoinSet::new();
+        for listener in std::mem::take(&mut self.listeners) {
+            let listener = TcpListener::from_std(listener)?;
+            let (thread, limits, clock) = (Rc::clone(&thread), self.limits, self.clock.clone());
+            accepting.spawn_local(accept(listener, thread, limits, clock, stopped.clone()));
+        }
+        // From here on idle connections end after their present request; new ones are still answered, with a refusal.
+        if self.stages.wait_for(|stage| *stage >= Stage::Draining).await.is_ok() {
+            let _connections_listen = stop.send(true);
+        }
+        let _ended_either_way = self.stages.wait_for(|stage| *stage == Stage::Closed).await;
+        accepting.shutdown().await;
+        Ok(())
+    }
+}
+
+async fn accept(
+    listener: TcpListener,
+    thread: Rc<Thread>,
+    limits: ConnectionLimits,
+    clock: Clock,
+    stopped: watch::Receiver<bool>,
+) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                let _small_answers_wait_otherwise = stream.set_nodelay(true);
+                tokio::task::spawn_local(serve(
+                    Rc::clone(&thread),
+                    stream,
+                    peer,
+                    limits,
+                    clock.clone(),
+                    stopped.clone(),
+                ));
+            }
+            // The connection is gone, not the listener.
+            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept connections; trying again");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+fn is_of_one_connection(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}

@@ -1,0 +1,19 @@
+//! What a test or a drill needs around a gateway, at byte level.
+//!
+//! * [`origin`]: an HTTP/1.1 origin that can be told to fail in every way a real one fails, while it runs, and
+//!   that keeps an exact record of what reached it.
+//! * [`client`]: a raw client that sends any bytes and reads answers strictly: it never takes a cut body for a
+//!   short one.
+//! * [`load`]: an open-loop load generator. It measures from the moment a request *should* have been sent, so a
+//!   stalled target cannot hide its own stall.
+//! * [`shop`]: the small shop API that examples and demonstrations talk to.
+//!
+//! Nothing here is built on an HTTP library: a library repairs what it writes and what it reads, and the faults
+//! worth testing are exactly those that a library would repair.
+
+pub mod client;
+pub mod clock;
+pub mod load;
+pub mod origin;
+pub mod shop;
+pub mod wire;

@@ -1,0 +1,117 @@
+//! Lints on copies: rules that are missing, and risks that are taken.
+
+use std::time::Duration;
+
+use backstop_engine::policy::{AfterRestart, Incorrect};
+
+use crate::check::View;
+use crate::check::view::RouteView;
+use crate::code::Code;
+use crate::diagnostic::Finding;
+use crate::read::Context;
+use crate::shape::PublicReadTable;
+
+const LONG_AGE: Duration = Duration::from_secs(24 * 3600);
+
+pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
+    for route in view.routes() {
+        if let Some(read) = route.public_read() {
+            missing_rules(route, read, cx);
+            risks(read, cx);
+        }
+        same_target_only(view, route, cx);
+    }
+}
+
+/// Whether a rule looks at more than completeness.
+fn has_rule(read: &PublicReadTable) -> bool {
+    read.correct.as_ref().is_some_and(|correct| {
+        let correct = &correct.value;
+        correct.media_type.is_some()
+            || correct.has.as_ref().is_some_and(|has| !has.value.0.is_empty())
+            || correct.echo.as_ref().is_some_and(|echo| !echo.value.entries.is_empty())
+    })
+}
+
+fn missing_rules(route: RouteView<'_>, read: &PublicReadTable, cx: &mut Context<'_>) {
+    let place = route.entry.at.bytes.clone();
+    if !has_rule(read) {
+        let message = format!(
+            "any complete answer of `{}` becomes its copy, an error page with status 200 too",
+            route.text()
+        );
+        cx.report(Finding::new(Code::NoCorrect, place.clone(), message).help(
+            "say what is correct, such as `correct = { type = \"application/json\", has = [\"/id\"] }`",
+        ));
+        if let Some(incorrect) =
+            read.incorrect.as_ref().filter(|incorrect| incorrect.value.0 == Incorrect::Fallback)
+        {
+            cx.report(
+                Finding::new(
+                    Code::IncorrectWithoutRule,
+                    incorrect.bytes.clone(),
+                    "no rule of `correct` could fail",
+                )
+                .help("add a rule to `correct`, or remove `incorrect`"),
+            );
+        }
+    }
+    if read.key.is_none() {
+        let message = format!("every caller of one URL of `{}` shares a copy", route.text());
+        cx.report(
+            Finding::new(Code::KeyNotStated, place, message).help(
+                "add what answers depend on (tenant, language), or write `key = []` to say: nothing more",
+            ),
+        );
+    }
+}
+
+fn risks(read: &PublicReadTable, cx: &mut Context<'_>) {
+    if let Some(place) = read.override_origin.as_ref().filter(|override_origin| override_origin.value) {
+        let message = "copies are served although the origin may forbid old ones";
+        cx.report(
+            Finding::new(Code::OverrideOrigin, place.bytes.clone(), message)
+                .help("better let the origin grant it: `Backstop-Cache-Control: stale-if-error=60`"),
+        );
+    }
+    if let Some(place) = read.after_restart.as_ref().filter(|trust| trust.value.0 == AfterRestart::Trust) {
+        let message = "after a reboot, ages are computed from a clock that may be wrong";
+        cx.report(
+            Finding::new(Code::TrustClock, place.bytes.clone(), message)
+                .help("run a time service and keep `verify`, unless this machine cannot have one"),
+        );
+    }
+    if let Some(place) = read.max_age.as_ref().filter(|age| age.value.0 > LONG_AGE) {
+        let message = "copies of more than a day may be served";
+        cx.report(
+            Finding::new(Code::LongMaxAge, place.bytes.clone(), message)
+                .help("ask whoever owns this data how old an answer may be before it does harm"),
+        );
+    }
+}
+
+/// A write on the path of a public read, without `withdraws`.
+fn same_target_only(view: &View<'_>, route: RouteView<'_>, cx: &mut Context<'_>) {
+    let Some(direct) = route.direct() else { return };
+    let withdraws = || direct.withdraws.iter().flat_map(|withdraws| &withdraws.value.0);
+    for read in view.routes().filter(|other| other.public_read().is_some()) {
+        let shares = |template| read.matches().iter().find(|rule| rule.value.template.same_shape(template));
+        let mut writes = route.matches().iter().filter(|rule| rule.value.method.may_write());
+        let Some((write, shared)) = writes.find_map(|rule| Some((rule, shares(&rule.value.template)?)))
+        else {
+            continue;
+        };
+        if withdraws().any(|name| *name.value.0 == *read.text()) {
+            continue;
+        }
+        let message = format!("a write withdraws the copies of `{}` for its own URL only", read.text());
+        cx.report(
+            Finding::new(Code::SameTargetOnly, write.bytes.clone(), message)
+                .related(shared.bytes.clone(), "read here")
+                .help(format!(
+                    "if it changes other URLs or queries too, add `withdraws = [\"{}\"]`",
+                    read.text()
+                )),
+        );
+    }
+}

@@ -1,0 +1,106 @@
+//! Header edits: what the policy may not change, and what contradicts itself.
+
+use backstop_engine::policy::KeyPart;
+
+use crate::check::View;
+use crate::check::view::RouteView;
+use crate::code::Code;
+use crate::diagnostic::Finding;
+use crate::read::{At, Context};
+use crate::shape::HeaderEditsTable;
+use crate::value::{EditableHeader, is_telling};
+
+pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
+    for route in view.routes() {
+        let common = route.common();
+        for edits in common.request_headers.iter().chain(&common.response_headers) {
+            conflict(&edits.value, cx);
+        }
+        if let Some(edits) = &common.response_headers {
+            telling(&edits.value, cx);
+        }
+        negotiated_language(route, cx);
+        ignored_cookie(route, cx);
+        removed_key_header(route, cx);
+    }
+}
+
+fn set(edits: &HeaderEditsTable) -> impl Iterator<Item = &At<EditableHeader>> + Clone {
+    edits.set.iter().flat_map(|set| set.value.entries.iter().map(|(name, _)| name))
+}
+
+fn removed(edits: &HeaderEditsTable) -> impl Iterator<Item = &At<EditableHeader>> + Clone {
+    edits.remove.iter().flat_map(|remove| &remove.value.0)
+}
+
+fn conflict(edits: &HeaderEditsTable, cx: &mut Context<'_>) {
+    let all: Vec<_> = set(edits).chain(removed(edits)).collect();
+    for (index, later) in all.iter().enumerate() {
+        if let Some(first) = all.iter().take(index).find(|first| first.value == later.value) {
+            let message = format!("`{}` is edited twice", later.value.0);
+            cx.report(
+                Finding::new(Code::EditConflict, later.bytes.clone(), message)
+                    .related(first.bytes.clone(), "first here")
+                    .help("setting a field replaces it; removing it as well is not needed"),
+            );
+        }
+    }
+}
+
+fn telling(edits: &HeaderEditsTable, cx: &mut Context<'_>) {
+    for name in set(edits).chain(removed(edits)).filter(|name| is_telling(&name.value.0)) {
+        let message = format!("`{}` tells where an answer comes from and how old it is", name.value.0);
+        cx.report(
+            Finding::new(Code::ReservedHeader, name.bytes.clone(), message)
+                .help("leave it: an answer never looks newer or other than it is"),
+        );
+    }
+}
+
+fn negotiated_language(route: RouteView<'_>, cx: &mut Context<'_>) {
+    let Some(languages) = route.public_read().and_then(|read| read.languages.as_ref()) else { return };
+    if let Some(edits) = &route.common().request_headers {
+        for name in set(&edits.value).chain(removed(&edits.value)) {
+            if &*name.value.0 == "accept-language" {
+                let message = "`accept-language` is already negotiated by `languages`";
+                cx.report(
+                    Finding::new(Code::ReservedHeader, name.bytes.clone(), message)
+                        .related(languages.bytes.clone(), "negotiated to one of these"),
+                );
+            }
+        }
+    }
+}
+
+fn ignored_cookie(route: RouteView<'_>, cx: &mut Context<'_>) {
+    let Some(ignore) = route.public_read().and_then(|read| read.ignore_cookie.as_ref()) else { return };
+    let mut edits = route.common().request_headers.iter();
+    if ignore.value && !edits.any(|edits| removed(&edits.value).any(|name| &*name.value.0 == "cookie")) {
+        let message = "the Cookie is ignored in the key, but the dependency still sees it";
+        cx.report(
+            Finding::new(Code::CookieForwarded, ignore.bytes.clone(), message).help(
+                "add `request_headers = { remove = [\"cookie\"] }`, so that no answer can depend on it",
+            ),
+        );
+    }
+}
+
+fn removed_key_header(route: RouteView<'_>, cx: &mut Context<'_>) {
+    let Some(key) = route.public_read().and_then(|read| read.key.as_ref()) else { return };
+    for part in &key.value.0 {
+        let KeyPart::Header(header) = &part.value.0 else { continue };
+        if let Some(edits) = &route.common().request_headers {
+            for name in set(&edits.value).chain(removed(&edits.value)).filter(|name| name.value.0 == *header)
+            {
+                let message = format!(
+                    "the dependency never sees the client's `{header}`, so its answers cannot depend on it"
+                );
+                cx.report(
+                    Finding::new(Code::KeyHeaderRemoved, part.bytes.clone(), message)
+                        .related(name.bytes.clone(), "changed before forwarding")
+                        .help("leave it out of the key, or forward it"),
+                );
+            }
+        }
+    }
+}

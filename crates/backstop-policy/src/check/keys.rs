@@ -1,0 +1,117 @@
+//! What tells copies apart.
+
+use std::ops::Range;
+
+use backstop_engine::policy::KeyPart;
+
+use crate::check::View;
+use crate::check::view::RouteView;
+use crate::code::Code;
+use crate::diagnostic::Finding;
+use crate::read::{At, Context};
+use crate::shape::PublicReadTable;
+use crate::suggest;
+use crate::value::KeyPartText;
+
+pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
+    for route in view.routes() {
+        repeated(
+            route.common().declared.iter().flat_map(|list| &list.value.0),
+            |s| s.value.0.to_string(),
+            cx,
+        );
+        let Some(read) = route.public_read() else { continue };
+        let key = || read.key.iter().flat_map(|key| &key.value.0);
+        let echo = read.correct.iter().flat_map(|correct| &correct.value.echo);
+        for part in key().chain(echo.flat_map(|echo| echo.value.entries.iter().map(|(_, part)| part))) {
+            path_parameter(route, part, cx);
+            language_without_languages(read, part, cx);
+        }
+        repeated(key(), |part| written(&part.value.0), cx);
+        let languages = read.languages.iter().flat_map(|languages| &languages.value.0);
+        repeated(languages, |language| language.value.0.to_ascii_lowercase(), cx);
+        language_in_key(read, cx);
+    }
+}
+
+fn repeated<'a, T: 'a>(
+    entries: impl Iterator<Item = &'a At<T>>,
+    name: impl Fn(&At<T>) -> String,
+    cx: &mut Context<'_>,
+) {
+    let mut seen: Vec<(String, Range<usize>)> = Vec::new();
+    for entry in entries {
+        let name = name(entry);
+        match seen.iter().find(|(earlier, _)| *earlier == name) {
+            Some((_, first)) => cx.report(
+                Finding::new(
+                    Code::Repeated,
+                    entry.bytes.clone(),
+                    format!("`{name}` stands twice in this list"),
+                )
+                .related(first.clone(), "first here"),
+            ),
+            None => seen.push((name, entry.bytes.clone())),
+        }
+    }
+}
+
+/// A key part as it is written.
+fn written(part: &KeyPart) -> String {
+    match part {
+        KeyPart::Path(name) => format!("path.{name}"),
+        KeyPart::Query(name) => format!("query.{name}"),
+        KeyPart::Header(name) => format!("header.{name}"),
+        KeyPart::Language => "language".to_owned(),
+    }
+}
+
+fn path_parameter(route: RouteView<'_>, part: &At<KeyPartText>, cx: &mut Context<'_>) {
+    let KeyPart::Path(name) = &part.value.0 else { return };
+    let Some(rule) =
+        route.matches().iter().find(|rule| !rule.value.template.parameters().any(|p| p == &**name))
+    else {
+        return;
+    };
+    let message = format!("`{}` has no parameter `{name}`", rule.value);
+    let finding = Finding::new(Code::KeyParameter, part.bytes.clone(), message)
+        .related(rule.bytes.clone(), "the path is given here");
+    let parameters: Vec<_> = rule.value.template.parameters().collect();
+    cx.report(match suggest::closest(name, parameters.iter().copied()) {
+        Some(close) => finding.fix(part.bytes.clone(), format!("\"path.{close}\"")),
+        None if parameters.is_empty() => finding.help("the whole path is part of every key; leave this out"),
+        None => finding.help(format!("its parameters are {}", suggest::listed(parameters))),
+    });
+}
+
+fn language_without_languages(read: &PublicReadTable, part: &At<KeyPartText>, cx: &mut Context<'_>) {
+    if part.value.0 == KeyPart::Language && !has_languages(read) {
+        let message = "`language` is the negotiated one, but the route states no `languages`";
+        cx.report(
+            Finding::new(Code::NoLanguages, part.bytes.clone(), message)
+                .help("add the languages that the dependency has, such as `languages = [\"es\", \"en\"]`"),
+        );
+    }
+}
+
+fn has_languages(read: &PublicReadTable) -> bool {
+    read.languages.as_ref().is_some_and(|languages| !languages.value.0.is_empty())
+}
+
+fn language_in_key(read: &PublicReadTable, cx: &mut Context<'_>) {
+    let Some(languages) = read.languages.as_ref().filter(|languages| languages.value.0.len() > 1) else {
+        return;
+    };
+    let parts = read.key.iter().flat_map(|key| &key.value.0);
+    if parts.clone().any(|part| part.value.0 == KeyPart::Language) {
+        return;
+    }
+    let message = "answers in different languages would share a copy unless the origin sends `Vary`";
+    let finding = Finding::new(Code::LanguageNotInKey, languages.bytes.clone(), message);
+    cx.report(match &read.key {
+        Some(key) => finding
+            .related(key.bytes.clone(), "`language` is missing here")
+            .help("add `\"language\"` to the key"),
+        None => finding.help("add `key = [\"language\"]`"),
+    });
+}

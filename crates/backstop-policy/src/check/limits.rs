@@ -1,0 +1,144 @@
+//! Lints on limits: which of them never acts, and who may crowd out whom.
+
+use crate::check::View;
+use crate::check::view::RouteView;
+use crate::code::Code;
+use crate::diagnostic::Finding;
+use crate::read::Context;
+
+pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
+    for route in view.routes() {
+        above_process(view, route, cx);
+        above_connections(view, route, cx);
+        optional_neighbour(view, route, cx);
+        separate_lane(route, cx);
+    }
+    optional_share(view, cx);
+    one_connection(view, cx);
+    unmeasured(view, cx);
+}
+
+fn above_process(view: &View<'_>, route: RouteView<'_>, cx: &mut Context<'_>) {
+    let Some(process) = view.gateway().and_then(|gateway| gateway.in_flight.as_ref()) else { return };
+    let Some(own) = &route.common().in_flight else { return };
+    if own.value.0 > process.value.0 {
+        let message = format!("the process refuses before the route `{}` reaches its limit", route.text());
+        cx.report(
+            Finding::new(Code::RouteAboveProcess, own.bytes.clone(), message)
+                .related(process.bytes.clone(), "the limit of the whole process")
+                .help("lower the route's limit: one route alone should not fill the process"),
+        );
+    }
+}
+
+fn optional_share(view: &View<'_>, cx: &mut Context<'_>) {
+    let Some(process) = view.gateway().and_then(|gateway| gateway.in_flight.as_ref()) else { return };
+    let optional = view.routes().filter(|route| route.optional().is_some());
+    let sum: u64 = optional.filter_map(|route| route.in_flight()).map(u64::from).sum();
+    if sum * 2 > u64::from(process.value.0) {
+        let message = format!("optional routes may take {sum} of the {} requests in flight", process.value.0);
+        cx.report(
+            Finding::new(Code::OptionalShare, process.bytes.clone(), message)
+                .help("keep their sum below half, so that main reads never wait behind what can be left out"),
+        );
+    }
+}
+
+fn above_connections(view: &View<'_>, route: RouteView<'_>, cx: &mut Context<'_>) {
+    let (Some(own), Some(dependency)) = (&route.common().in_flight, view.dependency_of(route)) else {
+        return;
+    };
+    let waits = dependency.table.value.queue.as_ref().is_some_and(|queue| !queue.value.0.is_zero());
+    if route.direct().is_none() || waits || own.value.0 <= dependency.connections() {
+        return;
+    }
+    let message = format!(
+        "`{}` lets {} requests in, but `{}` has {} connections and no queue",
+        route.text(),
+        own.value.0,
+        dependency.name.value.0,
+        dependency.connections()
+    );
+    let place = dependency
+        .table
+        .value
+        .connections
+        .as_ref()
+        .map_or(dependency.name.bytes.clone(), |c| c.bytes.clone());
+    cx.report(
+        Finding::new(Code::FewConnections, own.bytes.clone(), message)
+            .related(place, "the dependency's connections")
+            .help("lower the route's limit, or give the dependency a bounded `queue`"),
+    );
+}
+
+fn optional_neighbour(view: &View<'_>, route: RouteView<'_>, cx: &mut Context<'_>) {
+    if route.optional().is_none() {
+        return;
+    }
+    let (Some(own), Some(dependency)) = (&route.common().in_flight, view.dependency_of(route)) else {
+        return;
+    };
+    let shares = |other: &RouteView<'_>| {
+        other.optional().is_none()
+            && view.dependency_of(*other).is_some_and(|d| d.name.value == dependency.name.value)
+    };
+    let Some(neighbour) = view.routes().find(shares).filter(|_| own.value.0 >= dependency.connections())
+    else {
+        return;
+    };
+    let message = format!(
+        "`{}` may take all {} connections of `{}`, which `{}` needs",
+        route.text(),
+        dependency.connections(),
+        dependency.name.value.0,
+        neighbour.text()
+    );
+    cx.report(
+        Finding::new(Code::OptionalNeighbour, own.bytes.clone(), message)
+            .related(neighbour.entry.at.bytes.clone(), "a main route of the same dependency")
+            .help("lower the optional route's limit well below the connections"),
+    );
+}
+
+fn one_connection(view: &View<'_>, cx: &mut Context<'_>) {
+    for dependency in view.dependencies() {
+        let Some(connections) = dependency.table.value.connections.as_ref().filter(|c| c.value.0 == 1) else {
+            continue;
+        };
+        let message = format!("`{}` is called over a single connection", dependency.name.value.0);
+        cx.report(
+            Finding::new(Code::OneConnection, connections.bytes.clone(), message)
+                .help("one slow or abandoned call refuses everything else until it ends; use a few"),
+        );
+    }
+}
+
+fn separate_lane(route: RouteView<'_>, cx: &mut Context<'_>) {
+    let lane = match (route.public_read(), route.optional()) {
+        (Some(read), _) => read.fallback_in_flight.as_ref(),
+        (_, Some(optional)) => optional.fallback_in_flight.as_ref(),
+        _ => None,
+    };
+    if let Some(lane) = lane {
+        let message =
+            format!("`{}` answers up to {} more requests than its `in_flight`", route.text(), lane.value.0);
+        cx.report(
+            Finding::new(Code::SeparateLane, lane.bytes.clone(), message)
+                .help("count them in what the process and its clients can bear"),
+        );
+    }
+}
+
+fn unmeasured(view: &View<'_>, cx: &mut Context<'_>) {
+    let Some(first) = view.routes().next() else { return };
+    let each = view.routes().map(|route| match route.public_read() {
+        Some(_) => format!("`{}` (deadline, in_flight, max_age)", route.text()),
+        None => format!("`{}` (deadline, in_flight)", route.text()),
+    });
+    let listed = each.collect::<Vec<_>>().join(", ");
+    cx.report(
+        Finding::new(Code::Unmeasured, first.entry.at.bytes.clone(), "no drill has measured these limits")
+            .help(format!("rehearse a failure of each dependency before you rely on them: {listed}")),
+    );
+}

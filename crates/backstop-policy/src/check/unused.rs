@@ -1,0 +1,67 @@
+//! Lints on what has no effect, and on a store that does not last.
+
+use crate::check::View;
+use crate::code::Code;
+use crate::diagnostic::Finding;
+use crate::read::Context;
+
+const TEMPORARY: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", "/run"];
+
+pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
+    dependencies(view, cx);
+    declared(view, cx);
+    store(view, cx);
+}
+
+fn dependencies(view: &View<'_>, cx: &mut Context<'_>) {
+    for dependency in view.dependencies() {
+        let used = |name: &crate::value::Name| *name == dependency.name.value;
+        let mut names = view.routes().filter_map(|route| route.common().dependency.as_ref());
+        if !names.any(|name| used(&name.value)) {
+            let message = format!("no route uses the dependency `{}`", dependency.name.value.0);
+            cx.report(
+                Finding::new(Code::UnusedDependency, dependency.name.bytes.clone(), message)
+                    .help("remove it"),
+            );
+        }
+    }
+}
+
+fn declared(view: &View<'_>, cx: &mut Context<'_>) {
+    for status in
+        view.routes().filter_map(|route| route.common().declared.as_ref()).flat_map(|list| &list.value.0)
+    {
+        if matches!(status.value.0, 502..=504) {
+            let message = format!("{} is a failure without being declared", status.value.0);
+            cx.report(
+                Finding::new(Code::RedundantDeclared, status.bytes.clone(), message).help("leave it out"),
+            );
+        }
+    }
+}
+
+fn store(view: &View<'_>, cx: &mut Context<'_>) {
+    let Some(store) = view.store() else { return };
+    if let Some(ledger) = &store.ledger {
+        cx.report(
+            Finding::new(
+                Code::UnusedLedger,
+                ledger.bytes.clone(),
+                "no route of this version writes operations",
+            )
+            .help("leave it out until a route of the class `effect` needs it"),
+        );
+    }
+    if let Some(path) = &store.path {
+        let below = |folder: &&str| {
+            path.value.0.strip_prefix(*folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        if TEMPORARY.iter().any(below) {
+            let message = format!("`{}` may be emptied at any restart, and the copies with it", path.value.0);
+            cx.report(
+                Finding::new(Code::TemporaryStore, path.bytes.clone(), message)
+                    .help("use a folder that lasts, such as `/var/lib/backstop`, or `disk = \"0\"` to keep copies in memory"),
+            );
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Every diagnostic that exists: its stable code, how grave it is and what it is called.
+//!
+//! A code never changes its meaning and is never used again. The first digit group tells the stage: `00` the text,
+//! `01` keys and tables, `02` single values, `03` values that do not fit together, `05` lints, `06` notes,
+//! `07` waivers. Each has a page in `docs/diagnostics`.
+
+/// How grave a diagnostic is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Worth knowing; nothing to change.
+    Note,
+    /// Accepted, but probably not what is wanted. May be waived with a reason.
+    Warning,
+    /// The whole file is refused.
+    Error,
+}
+
+impl Severity {
+    /// `error`, `warning` or `note`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+macro_rules! codes {
+    ($($name:ident = $text:literal, $severity:ident, $title:literal;)*) => {
+        /// A stable diagnostic code.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Code {
+            $(#[doc = $title] $name,)*
+        }
+
+        impl Code {
+            /// Every code, in order.
+            pub const ALL: &'static [Code] = &[$(Code::$name,)*];
+
+            /// The code as it is printed, such as `BS0101`.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Code::$name => $text,)* }
+            }
+
+            /// How grave it is.
+            pub const fn severity(self) -> Severity {
+                match self { $(Code::$name => Severity::$severity,)* }
+            }
+
+            /// What it is called, in a few words.
+            pub const fn title(self) -> &'static str {
+                match self { $(Code::$name => $title,)* }
+            }
+
+            /// Its page, from the root of the repository.
+            pub const fn docs(self) -> &'static str {
+                match self { $(Code::$name => concat!("docs/diagnostics/", $text, ".md"),)* }
+            }
+        }
+    };
+}
+
+codes! {
+    Unreadable = "BS0001", Error, "the policy file cannot be read";
+    Syntax = "BS0002", Error, "the text is not TOML";
+    DuplicateKey = "BS0003", Error, "a key is written twice";
+
+    UnknownKey = "BS0101", Error, "unknown key";
+    MissingKey = "BS0102", Error, "a required key is missing";
+    MissingContract = "BS0103", Error, "a limit that has no default is missing";
+    WrongType = "BS0104", Error, "a value has the wrong type";
+    UnknownChoice = "BS0105", Error, "a value is not one of those allowed";
+    NotAvailable = "BS0106", Error, "not available in this version";
+    OtherClass = "BS0107", Error, "a key belongs to another route class";
+    InvalidName = "BS0108", Error, "invalid name";
+    RouteClass = "BS0109", Error, "a route needs exactly one class";
+    ExactlyOne = "BS0110", Error, "exactly one of several keys must be given";
+
+    Duration = "BS0201", Error, "invalid duration";
+    Size = "BS0202", Error, "invalid size";
+    Zero = "BS0203", Error, "a value must be greater than zero";
+    OutOfRange = "BS0204", Error, "a number is out of range";
+    Address = "BS0205", Error, "invalid address to listen on";
+    Url = "BS0206", Error, "invalid URL of a dependency";
+    Status = "BS0207", Error, "invalid HTTP status";
+    NeverFailure = "BS0208", Error, "a status that is never a failure";
+    Header = "BS0209", Error, "invalid header name or value";
+    ReservedHeader = "BS0210", Error, "a header that is not the policy's to change";
+    Language = "BS0211", Error, "invalid language tag";
+    KeyPart = "BS0212", Error, "invalid key part";
+    Pointer = "BS0213", Error, "invalid JSON Pointer";
+    MediaType = "BS0214", Error, "invalid media type";
+    Match = "BS0215", Error, "invalid match";
+    Host = "BS0216", Error, "invalid host";
+    IpRange = "BS0217", Error, "invalid IP range";
+    Repeated = "BS0218", Error, "a list holds the same entry twice";
+    Empty = "BS0219", Error, "empty value";
+    PreparedFile = "BS0220", Error, "a prepared answer cannot be used";
+
+    UnknownReference = "BS0301", Error, "a name that is not defined";
+    SameMatch = "BS0302", Error, "two routes match the same requests";
+    KeyParameter = "BS0303", Error, "a key part that the path does not have";
+    NoLanguages = "BS0304", Error, "`language` without `languages`";
+    LanguageNotInKey = "BS0305", Error, "copies of different languages share a key";
+    PhaseTooLong = "BS0306", Error, "a phase is longer than the deadline";
+    DrainTooShort = "BS0307", Error, "a deadline is longer than the drain";
+    CookieForwarded = "BS0308", Error, "a Cookie is ignored but forwarded";
+    NoCopies = "BS0309", Error, "a withdrawn route keeps no copies";
+    WritesWithAlternative = "BS0310", Error, "an alternative for a write";
+    NoRoom = "BS0311", Error, "copies or held answers have no room";
+    SameAddress = "BS0312", Error, "an address is used twice";
+    StripPrefix = "BS0313", Error, "a prefix that the path does not have";
+    OmitStatus = "BS0314", Error, "a left-out part that is not an answer";
+    EditConflict = "BS0315", Error, "a header is both set and removed";
+
+    NoCorrect = "BS0501", Warning, "a public read without a rule for what is correct";
+    RouteAboveProcess = "BS0502", Warning, "a route's limit is above the process's";
+    OptionalShare = "BS0503", Warning, "optional routes may take most of the process";
+    FewConnections = "BS0504", Warning, "a route's limit is above its dependency's connections";
+    OptionalNeighbour = "BS0505", Warning, "an optional route may take every connection";
+    OneConnection = "BS0506", Warning, "a single connection";
+    LongDeadline = "BS0507", Warning, "a deadline longer than clients wait";
+    OverrideOrigin = "BS0508", Warning, "the origin's wish is overridden";
+    TrustClock = "BS0509", Warning, "an unsynchronised clock is trusted";
+    AdminExposed = "BS0510", Warning, "the admin address is not on loopback";
+    TemporaryStore = "BS0511", Warning, "copies are kept in a temporary folder";
+    KeyNotStated = "BS0512", Warning, "a public read does not state its key";
+    TrustsEveryone = "BS0513", Warning, "every client's X-Forwarded fields are believed";
+    UnusedDependency = "BS0514", Warning, "a dependency that no route uses";
+    RedundantDeclared = "BS0515", Warning, "a declared status that is a failure anyway";
+    UnusedLedger = "BS0516", Warning, "a ledger that no route uses";
+    WithdrawsOnRead = "BS0517", Warning, "`withdraws` on a route that never writes";
+    IncorrectWithoutRule = "BS0518", Warning, "`incorrect` without a rule that could fail";
+    KeyHeaderRemoved = "BS0519", Warning, "a key header that is removed before forwarding";
+    LongMaxAge = "BS0520", Warning, "copies are served for more than a day";
+
+    Unmeasured = "BS0601", Note, "limits that no drill has measured";
+    SameTargetOnly = "BS0602", Note, "a write withdraws copies of its own target only";
+    SeparateLane = "BS0603", Note, "copies are served beyond the route's limit";
+
+    UnknownWaiver = "BS0701", Error, "a waiver of something that cannot be waived";
+    WaiverReason = "BS0702", Error, "a waiver without a reason";
+    UnusedWaiver = "BS0703", Warning, "a waiver that waives nothing";
+}
+
+impl Code {
+    /// The code written as `text`, if there is one.
+    pub fn find(text: &str) -> Option<Code> {
+        Self::ALL.iter().copied().find(|code| code.as_str() == text)
+    }
+
+    /// Whether a waiver may silence it: warnings and notes, except those about waivers.
+    pub fn may_be_waived(self) -> bool {
+        self.severity() != Severity::Error && self != Code::UnusedWaiver
+    }
+}
+
+impl std::fmt::Display for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,104 @@
+//! From text or a file to everything a process needs, or to all that is wrong with it.
+
+use std::path::Path;
+
+use backstop_engine::policy::Policy;
+use toml::de::DeValue;
+
+use crate::code::{Code, Severity};
+use crate::diagnostic::{Diagnostic, Finding};
+use crate::read::{Context, Node, Value};
+use crate::settings::{DependencySettings, GatewaySettings, RouteSettings, StoreSettings};
+use crate::shape::File;
+use crate::source::{Disk, FileSource, SourceMap};
+use crate::{check, lower, render_human, syntax, waiver};
+
+/// A policy that holds in every part.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// What the engine decides by.
+    pub policy: Policy,
+    /// The process as a whole.
+    pub gateway: GatewaySettings,
+    /// Where copies are kept.
+    pub store: StoreSettings,
+    /// What is called: the same order as `policy.dependencies`.
+    pub dependencies: Vec<DependencySettings>,
+    /// What is answered: the same order as `policy.routes`.
+    pub routes: Vec<RouteSettings>,
+    /// Where every rule was written.
+    pub sources: SourceMap,
+    /// Warnings and notes, by place.
+    pub warnings: Vec<Diagnostic>,
+    /// Warnings and notes that the file waives, with its reasons.
+    pub waived: Vec<Waived>,
+}
+
+/// A warning that the policy waives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waived {
+    /// What was found.
+    pub diagnostic: Diagnostic,
+    /// Why it is accepted.
+    pub reason: String,
+}
+
+/// A policy file that is refused as a whole.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the policy is refused\n\n{}", render_human(.diagnostics, .text, false))]
+pub struct Refused {
+    /// The file's text, as the renderers need it; empty if it could not be read.
+    pub text: String,
+    /// Errors, by place; at least one.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads and parses a policy file; prepared answers are read from the disk, relative to it.
+///
+/// # Errors
+/// Everything that is wrong with the file, or that it cannot be read.
+pub fn load(path: &Path) -> Result<Loaded, Refused> {
+    let file = path.to_string_lossy();
+    let unreadable = |why: String| {
+        let mut cx = Context::new(&file, "");
+        let message = format!("cannot read `{file}`: {why}");
+        cx.report(Finding::new(Code::Unreadable, 0..0, message).help("check the path and the permissions"));
+        Refused { text: String::new(), diagnostics: cx.finish().0 }
+    };
+    let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|error| unreadable(error.utf8_error().to_string()))?;
+    parse(&text, &file, &Disk).map_err(|diagnostics| Refused { text, diagnostics })
+}
+
+/// Parses a policy. `file` names it in diagnostics, and its folder is where relative paths begin.
+///
+/// # Errors
+/// Everything that is wrong, in the order of the text: errors only, for warnings judge a policy that could be run.
+pub fn parse(text: &str, file: &str, files: &dyn FileSource) -> Result<Loaded, Vec<Diagnostic>> {
+    let mut cx = Context::new(file, text);
+    let document = syntax::parse(&mut cx);
+    let root = toml::Spanned::new(0..0, DeValue::Table(document.into_inner()));
+    let Some(shape) = File::read(Node { path: "", value: &root }, &mut cx) else {
+        return Err(cx.finish().0);
+    };
+    let answers = check::run(&shape, files, &mut cx);
+    let waivers = waiver::read(&shape, &mut cx);
+    if cx.has_errors() {
+        return Err(cx.finish().0);
+    }
+    let lowered = lower::lower(&shape, &answers);
+    waiver::report_unused(&waivers, &mut cx);
+    let (diagnostics, sources) = cx.finish();
+    let (warnings, waived) = waiver::apply(&waivers, diagnostics);
+    debug_assert!(warnings.iter().all(|warning| warning.severity() < Severity::Error));
+    Ok(Loaded {
+        policy: lowered.policy,
+        gateway: lowered.gateway,
+        store: lowered.store,
+        dependencies: lowered.dependencies,
+        routes: lowered.routes,
+        sources: SourceMap::new(file, text, sources),
+        warnings,
+        waived,
+    })
+}

@@ -1,0 +1,79 @@
+//! `[gateway]` and `[store]`.
+
+use backstop_engine::policy::Mode;
+
+use crate::default;
+use crate::settings::{GatewaySettings, Limits, RouteLimits, StoreSettings};
+use crate::shape::{GatewayTable, LimitsTable, RouteLimitsTable, StoreTable};
+
+pub(super) fn gateway(table: Option<&GatewayTable>) -> GatewaySettings {
+    let get = |table: &GatewayTable| GatewaySettings {
+        name: table.name.as_ref().map_or(default::NAME.into(), |name| name.value.0.clone()),
+        listen: table
+            .listen
+            .iter()
+            .flat_map(|listen| &listen.value.0)
+            .map(|address| address.value.0)
+            .collect(),
+        admin: table.admin.as_ref().map_or(default::ADMIN, |admin| admin.value.0),
+        mode: table.mode.as_ref().map_or(Mode::Enforce, |mode| mode.value.0),
+        in_flight: table.in_flight.as_ref().map_or(0, |count| count.value.0),
+        threads: table.threads.as_ref().map(|threads| threads.value.0),
+        trusted: table.trusted.iter().flat_map(|trusted| &trusted.value.0).map(|range| range.value).collect(),
+        limits: limits(table.limits.as_ref().map(|limits| &limits.value)),
+        buffer_memory: table.buffer_memory.as_ref().map_or(default::BUFFER_MEMORY, |size| size.value.0),
+        drain: table.drain.as_ref().map_or(default::DRAIN, |drain| drain.value.0),
+    };
+    table.map_or_else(
+        || GatewaySettings {
+            name: default::NAME.into(),
+            listen: Vec::new(),
+            admin: default::ADMIN,
+            mode: Mode::Enforce,
+            in_flight: 0,
+            threads: None,
+            trusted: Vec::new(),
+            limits: limits(None),
+            buffer_memory: default::BUFFER_MEMORY,
+            drain: default::DRAIN,
+        },
+        get,
+    )
+}
+
+fn limits(table: Option<&LimitsTable>) -> Limits {
+    let head = table.and_then(|table| table.head.as_ref());
+    let head_time = table.and_then(|table| table.head_time.as_ref());
+    let defaults = RouteLimits {
+        body_bytes: default::BODY_BYTES,
+        body_time: default::BODY_TIME,
+        reply_time: default::REPLY_TIME,
+    };
+    Limits {
+        head_bytes: head.map_or(default::HEAD_BYTES, |size| size.value.0),
+        head_time: head_time.map_or(default::HEAD_TIME, |time| time.value.0),
+        route: route_limits(table.map(|table| &table.route), defaults),
+    }
+}
+
+/// A route's limits, the given ones where it sets none.
+pub(super) fn route_limits(table: Option<&RouteLimitsTable>, otherwise: RouteLimits) -> RouteLimits {
+    let Some(table) = table else { return otherwise };
+    RouteLimits {
+        body_bytes: table.body.as_ref().map_or(otherwise.body_bytes, |size| size.value.0),
+        body_time: table.body_time.as_ref().map_or(otherwise.body_time, |time| time.value.0),
+        reply_time: table.reply_time.as_ref().map_or(otherwise.reply_time, |time| time.value.0),
+    }
+}
+
+pub(super) fn store(table: Option<&StoreTable>) -> StoreSettings {
+    let path = table.and_then(|table| table.path.as_ref());
+    let snapshots = table.and_then(|table| table.snapshots.as_ref()).map(|snapshots| &snapshots.value);
+    let memory = snapshots.and_then(|snapshots| snapshots.memory.as_ref());
+    let disk = snapshots.and_then(|snapshots| snapshots.disk.as_ref());
+    StoreSettings {
+        path: path.map_or(default::STORE_PATH.into(), |path| path.value.0.clone()),
+        memory_bytes: memory.map_or(default::STORE_MEMORY, |size| size.value.0),
+        disk_bytes: disk.map_or(default::STORE_DISK, |size| size.value.0),
+    }
+}

@@ -1,0 +1,62 @@
+//! From tables without errors to the engine's policy and the gateway's settings: defaults are filled in, names become
+//! positions.
+
+mod dependency;
+mod gateway;
+mod route;
+
+use backstop_engine::policy::{Dependency, Origin, Policy, Route};
+
+use crate::check::{Answers, View};
+use crate::read::At;
+use crate::settings::{DependencySettings, GatewaySettings, RouteSettings, StoreSettings};
+use crate::shape::File;
+
+/// Everything a process needs.
+#[derive(Debug)]
+pub(crate) struct Lowered {
+    pub(crate) policy: Policy,
+    pub(crate) gateway: GatewaySettings,
+    pub(crate) store: StoreSettings,
+    pub(crate) dependencies: Vec<DependencySettings>,
+    pub(crate) routes: Vec<RouteSettings>,
+}
+
+/// Lowers a file that has no errors.
+pub(crate) fn lower(file: &File, answers: &Answers) -> Lowered {
+    let view = View::new(file);
+    let gateway = gateway::gateway(view.gateway());
+    let (engine_dependencies, dependencies): (Vec<Dependency>, Vec<_>) = view
+        .dependencies()
+        .enumerate()
+        .map(|(index, dependency)| dependency::dependency(index, dependency))
+        .unzip();
+    let otherwise = answers.iter().cloned().chain(std::iter::repeat(None));
+    let (engine_routes, routes): (Vec<Route>, Vec<_>) = view
+        .routes()
+        .zip(otherwise)
+        .enumerate()
+        .map(|(index, (view_of, otherwise))| {
+            let lowering = route::Lowering { view: &view, gateway: &gateway, route: view_of };
+            (lowering.engine(otherwise), lowering.settings(index))
+        })
+        .unzip();
+    let policy = Policy {
+        in_flight: gateway.in_flight,
+        in_flight_origin: origin(view.gateway().and_then(|gateway| gateway.in_flight.as_ref())),
+        dependencies: engine_dependencies,
+        routes: engine_routes,
+    };
+    debug_assert_eq!(policy.validate(), Ok(()));
+    Lowered { policy, gateway, store: gateway::store(view.store()), dependencies, routes }
+}
+
+/// Where a value was written, if it was.
+fn origin<T>(at: Option<&At<T>>) -> Origin {
+    at.map_or(Origin::NONE, |at| at.origin)
+}
+
+/// Position of an entry; `check` holds that there are few enough.
+fn position(index: usize) -> u16 {
+    u16::try_from(index).unwrap_or(u16::MAX)
+}

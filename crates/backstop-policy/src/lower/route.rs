@@ -1,0 +1,180 @@
+//! `[route.NAME.CLASS]`.
+
+use std::time::Duration;
+
+use backstop_engine::policy::{
+    Correct, DependencyId, Direct, FixedAnswer, Mode, Optional, Otherwise, PublicRead, Route, RouteClass,
+    RouteId, RouteOrigins, StatusSet,
+};
+
+use super::gateway::route_limits;
+use super::{origin, position};
+use crate::check::{RouteView, View};
+use crate::default;
+use crate::read::At;
+use crate::settings::{GatewaySettings, HeaderEdits, RouteSettings};
+use crate::shape::{CorrectTable, HeaderEditsTable, PublicReadTable, RouteTable};
+
+/// One route with what it refers to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lowering<'a> {
+    pub(super) view: &'a View<'a>,
+    pub(super) gateway: &'a GatewaySettings,
+    pub(super) route: RouteView<'a>,
+}
+
+impl Lowering<'_> {
+    /// The engine's part.
+    pub(super) fn engine(&self, otherwise: Option<Otherwise>) -> Route {
+        let common = self.route.common();
+        let lane = match &self.route.entry.table {
+            RouteTable::Direct(_) => None,
+            RouteTable::PublicRead(table) => table.fallback_in_flight.as_ref(),
+            RouteTable::Optional(table) => table.fallback_in_flight.as_ref(),
+        };
+        let unavailable = self.route.public_read().and_then(|read| read.unavailable_status.as_ref());
+        Route {
+            name: self.route.text().into(),
+            function: common.function.as_ref().map(|function| function.value.0.clone()),
+            dependency: self.dependency(),
+            deadline: common.deadline.as_ref().map_or(Duration::ZERO, |deadline| deadline.value.0),
+            in_flight: self.route.in_flight().unwrap_or(0),
+            fallback_in_flight: lane.map_or(0, |lane| lane.value.0),
+            mode: Mode::Enforce,
+            declared: statuses(
+                common.declared.iter().flat_map(|list| &list.value.0).map(|status| status.value.0),
+            ),
+            abandon_hold: common.abandon_hold.as_ref().map(|hold| hold.value.0),
+            unavailable_status: unavailable.map(|status| status.value.0).unwrap_or_default(),
+            class: self.class(otherwise),
+            origins: RouteOrigins { fallback_in_flight: origin(lane), ..self.origins() },
+        }
+    }
+
+    /// The gateway's part.
+    pub(super) fn settings(&self, index: usize) -> RouteSettings {
+        let common = self.route.common();
+        let ignore_cookie = self.route.public_read().and_then(|read| read.ignore_cookie.as_ref());
+        RouteSettings {
+            id: RouteId(position(index)),
+            name: self.route.text().into(),
+            matches: self.route.matches().iter().map(|rule| rule.value.clone()).collect(),
+            hosts: common
+                .host
+                .iter()
+                .flat_map(|hosts| &hosts.value.0)
+                .map(|host| host.value.clone())
+                .collect(),
+            strip_prefix: common.strip_prefix.as_ref().map(|prefix| prefix.value.0.clone()),
+            request_headers: edits(common.request_headers.as_ref()),
+            response_headers: edits(common.response_headers.as_ref()),
+            limits: route_limits(
+                common.limits.as_ref().map(|limits| &limits.value),
+                self.gateway.limits.route,
+            ),
+            withdraws: self.withdraws(),
+            ignore_cookie: ignore_cookie.is_some_and(|ignore| ignore.value),
+            origin: self.route.entry.at.origin,
+        }
+    }
+
+    fn dependency(&self) -> DependencyId {
+        let name = self.route.common().dependency.as_ref().map(|name| &name.value);
+        let index = self.view.dependencies().position(|dependency| Some(&dependency.name.value) == name);
+        DependencyId(position(index.unwrap_or(usize::MAX)))
+    }
+
+    fn withdraws(&self) -> Vec<RouteId> {
+        let withdraws = self.route.direct().and_then(|direct| direct.withdraws.as_ref());
+        let names = withdraws.iter().flat_map(|withdraws| &withdraws.value.0);
+        let index = |name: &str| self.view.routes().position(|route| route.text() == name);
+        names.filter_map(|name| index(&name.value.0)).map(|index| RouteId(position(index))).collect()
+    }
+
+    fn class(&self, otherwise: Option<Otherwise>) -> RouteClass {
+        match &self.route.entry.table {
+            RouteTable::Direct(table) => {
+                RouteClass::Direct(Direct { idle: table.idle.as_ref().map(|idle| idle.value.0) })
+            }
+            RouteTable::PublicRead(table) => RouteClass::PublicRead(public_read(table)),
+            RouteTable::Optional(_) => RouteClass::Optional(Optional {
+                otherwise: otherwise.unwrap_or_else(|| {
+                    Otherwise::Omit(FixedAnswer { status: 204, media_type: "".into(), body: Box::default() })
+                }),
+            }),
+        }
+    }
+
+    fn origins(&self) -> RouteOrigins {
+        let common = self.route.common();
+        let origins = RouteOrigins {
+            route: self.route.entry.at.origin,
+            deadline: origin(common.deadline.as_ref()),
+            in_flight: origin(common.in_flight.as_ref()),
+            declared: origin(common.declared.as_ref()),
+            ..RouteOrigins::default()
+        };
+        match &self.route.entry.table {
+            RouteTable::Direct(_) => origins,
+            RouteTable::PublicRead(table) => RouteOrigins {
+                alternative: origin(table.max_age.as_ref()),
+                correct: origin(table.correct.as_ref()),
+                gone: origin(table.gone.as_ref()),
+                ..origins
+            },
+            RouteTable::Optional(table) => {
+                RouteOrigins { alternative: origin(table.otherwise.as_ref()), ..origins }
+            }
+        }
+    }
+}
+
+fn public_read(table: &PublicReadTable) -> PublicRead {
+    let gone = table.gone.as_ref().and_then(|gone| gone.value.status.as_ref());
+    let choice = |flag: Option<&At<bool>>| flag.is_some_and(|flag| flag.value);
+    PublicRead {
+        max_age: table.max_age.as_ref().map_or(Duration::ZERO, |age| age.value.0),
+        after_restart: table.after_restart.as_ref().map(|choice| choice.value.0).unwrap_or_default(),
+        gone: match gone {
+            Some(gone) => statuses(gone.value.0.iter().map(|status| status.value.0)),
+            None => StatusSet::of(&default::GONE),
+        },
+        incorrect: table.incorrect.as_ref().map(|choice| choice.value.0).unwrap_or_default(),
+        override_origin: choice(table.override_origin.as_ref()),
+        buffer_bytes: table.buffer.as_ref().map_or(default::BUFFER, |buffer| buffer.value.0),
+        languages: table
+            .languages
+            .iter()
+            .flat_map(|list| &list.value.0)
+            .map(|tag| tag.value.0.clone())
+            .collect(),
+        key: table.key.iter().flat_map(|key| &key.value.0).map(|part| part.value.0.clone()).collect(),
+        correct: table.correct.as_ref().map(|correct| self::correct(&correct.value)).unwrap_or_default(),
+    }
+}
+
+fn correct(table: &CorrectTable) -> Correct {
+    let echo = table.echo.iter().flat_map(|echo| &echo.value.entries);
+    Correct {
+        media_type: table.media_type.as_ref().map(|media_type| media_type.value.0.clone()),
+        has: table.has.iter().flat_map(|has| &has.value.0).map(|pointer| pointer.value.0.clone()).collect(),
+        echo: echo.map(|(pointer, part)| (pointer.value.0.clone(), part.value.0.clone())).collect(),
+    }
+}
+
+fn statuses(statuses: impl Iterator<Item = u16>) -> StatusSet {
+    statuses.fold(StatusSet::EMPTY, |mut set, status| {
+        set.insert(status);
+        set
+    })
+}
+
+fn edits(table: Option<&At<HeaderEditsTable>>) -> HeaderEdits {
+    let Some(table) = table else { return HeaderEdits::default() };
+    let set = table.value.set.iter().flat_map(|set| &set.value.entries);
+    let remove = table.value.remove.iter().flat_map(|remove| &remove.value.0);
+    HeaderEdits {
+        set: set.map(|(name, value)| (name.value.0.clone(), value.value.0.clone())).collect(),
+        remove: remove.map(|name| name.value.0.clone()).collect(),
+    }
+}

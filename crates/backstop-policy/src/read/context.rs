@@ -1,0 +1,103 @@
+//! What is gathered while the file is read: diagnostics and the places of all rules.
+
+use std::ops::{Range, RangeInclusive};
+
+use backstop_engine::policy::Origin;
+
+use crate::code::{Code, Severity};
+use crate::diagnostic::{Diagnostic, Finding};
+use crate::lines::LineIndex;
+use crate::source::Source;
+
+/// Gathers diagnostics and places.
+#[derive(Debug)]
+pub(crate) struct Context<'a> {
+    file: &'a str,
+    text: &'a str,
+    lines: LineIndex<'a>,
+    diagnostics: Vec<Diagnostic>,
+    sources: Vec<Source>,
+    broken_lines: Vec<RangeInclusive<usize>>,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(file: &'a str, text: &'a str) -> Self {
+        Self {
+            file,
+            text,
+            lines: LineIndex::new(text),
+            diagnostics: Vec::new(),
+            sources: Vec::new(),
+            broken_lines: Vec::new(),
+        }
+    }
+
+    pub(crate) fn file(&self) -> &'a str {
+        self.file
+    }
+
+    pub(crate) fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// Reports a finding, unless it only follows from a syntax error: on the same line, or as something missing.
+    pub(crate) fn report(&mut self, finding: Finding) {
+        let diagnostic = finding.place(self.file, &self.lines);
+        if !self.follows_from_syntax(&diagnostic) {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// Reports a syntax error and remembers the lines of these bytes as broken.
+    pub(crate) fn report_syntax(&mut self, finding: Finding, broken: Range<usize>) {
+        self.broken_lines.push(self.lines.line_of(broken.start)..=self.lines.line_of(broken.end));
+        self.diagnostics.push(finding.place(self.file, &self.lines));
+    }
+
+    fn follows_from_syntax(&self, diagnostic: &Diagnostic) -> bool {
+        if self.broken_lines.is_empty() {
+            return false;
+        }
+        let line = self.lines.line_of(diagnostic.place.bytes.start);
+        let about_absence = matches!(
+            diagnostic.code,
+            Code::MissingKey
+                | Code::MissingContract
+                | Code::UnknownReference
+                | Code::RouteClass
+                | Code::ExactlyOne
+        );
+        about_absence
+            || diagnostic.severity() < Severity::Error
+            || self.broken_lines.iter().any(|broken| broken.contains(&line))
+    }
+
+    pub(crate) fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(|diagnostic| diagnostic.severity() == Severity::Error)
+    }
+
+    pub(crate) fn has(&self, code: Code) -> bool {
+        self.diagnostics.iter().any(|diagnostic| diagnostic.code == code)
+    }
+
+    /// Remembers where a rule was written.
+    pub(crate) fn origin(&mut self, path: &str, bytes: Range<usize>) -> Origin {
+        let Ok(id) = u32::try_from(self.sources.len()) else { return Origin::NONE };
+        let text = self.text.get(bytes.clone()).and_then(|text| text.lines().next()).unwrap_or_default();
+        let place = self.lines.place(bytes);
+        self.sources.push(Source { path: path.to_owned(), place, text: text.to_owned() });
+        Origin(id)
+    }
+
+    /// Everything gathered: diagnostics by place, and the places.
+    ///
+    /// Warnings and notes judge a policy that could be run, so they are left out while there is an error: half of
+    /// them would only follow from it.
+    pub(crate) fn finish(mut self) -> (Vec<Diagnostic>, Vec<Source>) {
+        if self.has_errors() {
+            self.diagnostics.retain(|diagnostic| diagnostic.severity() == Severity::Error);
+        }
+        self.diagnostics.sort_by_key(|diagnostic| (diagnostic.place.bytes.start, diagnostic.code));
+        (self.diagnostics, self.sources)
+    }
+}

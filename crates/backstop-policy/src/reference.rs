@@ -1,0 +1,103 @@
+//! The reference, generated from the tables themselves: a JSON Schema for editors and a page for people.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value as Json, json};
+
+use crate::read::{Field, Need, Shape, Table as _};
+use crate::shape::File;
+
+/// The JSON Schema (draft 2020-12) of a policy file.
+pub fn json_schema() -> Json {
+    let mut schema = File::table_shape().schema();
+    if let Some(schema) = schema.as_object_mut() {
+        schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+        schema.insert("title".to_owned(), json!("Backstop policy"));
+    }
+    schema
+}
+
+/// The page with every key, its type, its default and its meaning, in Markdown.
+pub fn reference_page() -> String {
+    let mut page = INTRODUCTION.to_owned();
+    section(&mut page, "", &File::about(), &File::fields());
+    page
+}
+
+const INTRODUCTION: &str = "\
+<!-- Generated from crates/backstop-policy. Change the doc comments there, then run
+     `UPDATE_REFERENCE=1 cargo nextest run -p backstop-policy`. -->
+
+# Policy file
+
+One TOML file. The whole file is refused if any part is wrong; `backstop check` says what, where and what to do.
+
+- A **duration** is a whole number and one unit: `ns`, `us`, `ms`, `s`, `m`, `h`, such as `\"300ms\"`. `\"0\"` needs no unit.
+- A **size** is a whole number and one unit: `B`, `KiB`, `MiB`, `GiB`, `TiB`, each 1024 of the one before, such as
+  `\"64 MiB\"`. `\"0\"` needs no unit.
+- A **name** is a letter, then letters, digits, `_`, `-` or `.`, at most 64 characters.
+- Keys marked **no default** are the operator's promise: only you can state them.
+";
+
+fn section(page: &mut String, path: &str, about: &str, fields: &[Field]) {
+    if !path.is_empty() {
+        let _ = write!(
+            page,
+            "\n## `[{path}]`\n\n{about}\n\n| key | value | default | meaning |\n|---|---|---|---|\n"
+        );
+        for field in fields {
+            let default = match field.need {
+                Need::Required => "required",
+                Need::Contract => "**no default**, required",
+                Need::Default(default) => default,
+            };
+            let value = field.shape.describe().replace('|', "\\|");
+            let _ = writeln!(
+                page,
+                "| `{}` | {value} | {default} | {} |",
+                field.key,
+                field.about.replace('|', "\\|")
+            );
+        }
+    }
+    for field in fields {
+        subsection(page, &join(path, field.key), &field.shape);
+    }
+}
+
+fn subsection(page: &mut String, path: &str, shape: &Shape) {
+    match shape {
+        Shape::Table { about, fields } => section(page, path, about, fields),
+        Shape::OneOf(choices) => one_of(page, path, choices),
+        Shape::Map { placeholder, value } => subsection(page, &join(path, placeholder), value),
+        Shape::List(entry) | Shape::OneOrMany(entry) => subsection(page, path, entry),
+        Shape::Text { .. } | Shape::Integer { .. } | Shape::Boolean | Shape::Choice(_) => {}
+    }
+}
+
+/// What all choices share comes once, under `CLASS`; then each choice with its own keys.
+fn one_of(page: &mut String, path: &str, choices: &[Field]) {
+    let tables: Vec<_> =
+        choices.iter().filter_map(|choice| Some((choice, table_fields(&choice.shape)?))).collect();
+    let has =
+        |fields: &[Field], field: &Field| fields.iter().any(|f| f.key == field.key && f.about == field.about);
+    let Some((_, first)) = tables.first() else { return };
+    let in_all = |field: &&Field| tables.iter().all(|(_, fields)| has(fields, field));
+    let shared: Vec<_> = first.iter().filter(in_all).cloned().collect();
+    section(page, &join(path, "CLASS"), "What every class has, besides its own keys below.", &shared);
+    for (choice, fields) in &tables {
+        let own: Vec<_> = fields.iter().filter(|field| !has(&shared, field)).cloned().collect();
+        section(page, &join(path, choice.key), &choice.about, &own);
+    }
+}
+
+fn table_fields(shape: &Shape) -> Option<&[Field]> {
+    match shape {
+        Shape::Table { fields, .. } => Some(fields),
+        _ => None,
+    }
+}
+
+fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}

@@ -1,0 +1,156 @@
+//! What the policy file says beyond the engine's rules: addresses, limits on clients, matching, header edits.
+//!
+//! Plain data, already validated, with defaults filled in. Durations are [`Duration`], sizes are bytes in `u64`,
+//! header names are in lower case.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use backstop_engine::policy::{DependencyId, Mode, Origin, RouteId};
+
+pub use crate::value::{Address, HostPattern, IpRange, MatchRule, Method, Segment, Template};
+
+/// `[gateway]`: the process as a whole.
+#[derive(Clone, Debug)]
+pub struct GatewaySettings {
+    /// Its name in `Via`, `Cache-Status` and `Proxy-Status`: a token. Default `backstop`.
+    pub name: Box<str>,
+    /// Where clients are accepted; at least one.
+    pub listen: Vec<SocketAddr>,
+    /// Where metrics and the status page are served. Default `127.0.0.1:9901`.
+    pub admin: SocketAddr,
+    /// Whether decisions are carried out.
+    pub mode: Mode,
+    /// Requests in flight in the whole process, from 1. The same number as `policy.in_flight`.
+    pub in_flight: u32,
+    /// Worker threads, from 1; `None` is one per core.
+    pub threads: Option<u16>,
+    /// Peers whose `X-Forwarded-*` and `Forwarded` fields are believed. Default none.
+    pub trusted: Vec<IpRange>,
+    /// What one client may take.
+    pub limits: Limits,
+    /// Memory for answers that are held back, over all requests, in bytes. Default 256 MiB.
+    pub buffer_memory: u64,
+    /// How long a graceful stop may take before what is left is cut. Default 10 s.
+    pub drain: Duration,
+}
+
+impl GatewaySettings {
+    /// Whether the forwarding fields sent by this peer are believed.
+    pub fn trusts(&self, peer: IpAddr) -> bool {
+        self.trusted.iter().any(|range| range.contains(peer))
+    }
+}
+
+/// What one client may send and how long it may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Largest request head, in bytes. Default 32 KiB.
+    pub head_bytes: u64,
+    /// Longest time in which a request head arrives. Default 10 s.
+    pub head_time: Duration,
+    /// What a route may set for itself.
+    pub route: RouteLimits,
+}
+
+/// Limits on one request once its route is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouteLimits {
+    /// Largest request body, in bytes. Default 1 MiB.
+    pub body_bytes: u64,
+    /// Longest time in which a request body arrives. Default 30 s.
+    pub body_time: Duration,
+    /// Longest time in which a client takes the reply. Default 30 s.
+    pub reply_time: Duration,
+}
+
+/// `[store]`: where copies are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreSettings {
+    /// Folder of everything that survives a restart, as written. Default `backstop-data`.
+    pub path: Box<str>,
+    /// Memory for copies, in bytes. Default 64 MiB.
+    pub memory_bytes: u64,
+    /// Disk for copies, in bytes; 0 keeps them in memory only. Default 1 GiB.
+    pub disk_bytes: u64,
+}
+
+/// `[dependency.NAME]`: what is called.
+#[derive(Clone, Debug)]
+pub struct DependencySettings {
+    /// Its position in `policy.dependencies` and in `Loaded::dependencies`.
+    pub id: DependencyId,
+    /// Its name.
+    pub name: Box<str>,
+    /// Where it listens, plain HTTP; at least one.
+    pub addresses: Vec<Address>,
+    /// Connections over all threads and addresses, from 1. The same number as in `policy`. Default 64.
+    pub connections: u32,
+    /// How long a request waits for a connection; zero refuses at once. Default 0.
+    pub queue: Duration,
+    /// Longest time to connect. Default 1 s; the deadline ends it sooner.
+    pub connect: Duration,
+    /// What is sent as `Host`.
+    pub host: HostHeader,
+    /// How long an unused connection is kept. Default 30 s.
+    pub idle: Duration,
+    /// Where it was written.
+    pub origin: Origin,
+}
+
+/// The `Host` that a dependency is sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum HostHeader {
+    /// The client's own.
+    #[default]
+    Client,
+    /// Always this one.
+    Fixed(Box<str>),
+}
+
+/// `[route.NAME.CLASS]`: how requests come to a route and what is changed on their way.
+#[derive(Clone, Debug)]
+pub struct RouteSettings {
+    /// Its position in `policy.routes` and in `Loaded::routes`.
+    pub id: RouteId,
+    /// Its name.
+    pub name: Box<str>,
+    /// What it answers; at least one. A rule for `GET` answers `HEAD` too.
+    ///
+    /// The most specific rule wins, whatever the order in the file: an exact host before a wildcard before none;
+    /// then, segment by segment, a literal before a parameter before a rest; then a named method before any.
+    /// No two rules of one policy are equally specific for the same request.
+    pub matches: Vec<MatchRule>,
+    /// Hosts it answers for; empty is every host.
+    pub hosts: Vec<HostPattern>,
+    /// Removed from the start of the path before forwarding: whole literal segments, such as `/api`.
+    pub strip_prefix: Option<Box<str>>,
+    /// Changes to the request before it is forwarded.
+    pub request_headers: HeaderEdits,
+    /// Changes to the answer before it is sent.
+    pub response_headers: HeaderEdits,
+    /// Limits on one request, the gateway's where the route sets none.
+    pub limits: RouteLimits,
+    /// Routes whose copies a successful or unknown write withdraws. Copies of the same target are withdrawn always.
+    pub withdraws: Vec<RouteId>,
+    /// Whether a request with `Cookie` may be answered from a copy: the field is removed before forwarding.
+    pub ignore_cookie: bool,
+    /// Where it was written.
+    pub origin: Origin,
+}
+
+/// Header fields to set and to remove. Removal comes first, then setting replaces every field of that name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeaderEdits {
+    /// Name in lower case, and value.
+    pub set: Vec<(Box<str>, Box<str>)>,
+    /// Names in lower case.
+    pub remove: Vec<Box<str>>,
+}
+
+impl HeaderEdits {
+    /// Whether nothing is changed.
+    pub fn is_empty(&self) -> bool {
+        self.set.is_empty() && self.remove.is_empty()
+    }
+}

@@ -1,0 +1,32 @@
+//! `[dependency.NAME]`.
+
+use crate::read::Need::{Default, Required};
+use crate::read::{OneOrMany, table};
+use crate::value::{Count, FixedHost, PositiveTime, Time, Url};
+
+table! {
+    /// Something that is called and may fail.
+    struct DependencyTable {
+        /// Where it listens. Of several, the one with the least in flight is called; another one is tried only if
+        /// nothing was sent.
+        "url" url: OneOrMany<Url> = Required;
+        /// Connections over all threads and addresses. When all are busy, a request is refused at once
+        /// (`dependency_full`) or waits for `queue`.
+        "connections" connections: Count = Default("`64`");
+        /// How long a request waits for a connection (then `pool_timeout`).
+        "queue" queue: Time = Default("`\"0\"`: not at all");
+        /// Longest time to connect. The route's deadline ends it sooner.
+        "connect" connect: PositiveTime = Default("`\"1s\"`");
+        /// What is sent as `Host`.
+        "host" host: FixedHost = Default("the client's own");
+        /// How long an unused connection is kept.
+        "idle" idle: PositiveTime = Default("`\"30s\"`");
+    }
+    later {
+        "uses" => "resources shared by dependencies (`uses`)";
+        "breaker" => "a circuit breaker (`breaker`)";
+        "recovery" => "gradual recovery (`recovery`)";
+        "probe" => "synthetic probes (`probe`)";
+        "tls" => "TLS to dependencies (`tls`)";
+    }
+}

@@ -1,0 +1,174 @@
+//! The whole file, and the choice of a route's class.
+
+use toml::de::DeValue;
+
+use crate::code::Code;
+use crate::diagnostic::Finding;
+use crate::read::Need::{Default, Required};
+use crate::read::{At, Context, Field, Named, Need, Node, Reader, Shape, Table, Value, table};
+use crate::shape::{
+    CheckTable, Common, DependencyTable, DirectTable, GatewayTable, OptionalTable, PublicReadTable,
+    StoreTable,
+};
+use crate::suggest;
+
+table! {
+    /// A policy: what a gateway answers while something that it depends on is broken.
+    struct File {
+        /// The process as a whole.
+        "gateway" gateway: GatewayTable = Required;
+        /// Where copies are kept.
+        "store" store: StoreTable = Default("as its keys say");
+        /// What is called, by name.
+        "dependency" dependency: Named<DependencyTable> = Required;
+        /// What is answered, by name; below the name, exactly one class: `direct`, `public_read` or `optional`.
+        "route" route: Named<RouteEntry> = Required;
+        /// How warnings are treated.
+        "check" check: CheckTable = Default("nothing is waived");
+    }
+    later {
+        "resource" => "resources shared by dependencies (`resource`)";
+        "authorizer" => "authorization by another service (`authorizer`)";
+        "cache" => "shared caches (`cache`)";
+    }
+}
+
+/// A route: its class and that class's table.
+#[derive(Clone, Debug)]
+pub(crate) struct RouteEntry {
+    /// The class's table.
+    pub(crate) table: RouteTable,
+    /// Where the class's table was written.
+    pub(crate) at: At<()>,
+}
+
+/// The table of a route's class.
+#[derive(Clone, Debug)]
+pub(crate) enum RouteTable {
+    Direct(DirectTable),
+    PublicRead(Box<PublicReadTable>),
+    Optional(OptionalTable),
+}
+
+impl RouteEntry {
+    /// What all classes share.
+    pub(crate) fn common(&self) -> &Common {
+        match &self.table {
+            RouteTable::Direct(table) => &table.common,
+            RouteTable::PublicRead(table) => &table.common,
+            RouteTable::Optional(table) => &table.common,
+        }
+    }
+}
+
+const CLASSES: [&str; 3] = ["direct", "public_read", "optional"];
+const LATER_CLASSES: [(&str, &str); 4] = [
+    ("cached_read", "the class `cached_read`"),
+    ("composed", "the class `composed`"),
+    ("guarded", "the class `guarded`"),
+    ("effect", "the class `effect`"),
+];
+
+/// Which classes have this key.
+fn classes_with(key: &str) -> Option<String> {
+    let has = |fields: Vec<Field>| fields.iter().any(|field| field.key == key);
+    let classes = [
+        (CLASSES[0], has(DirectTable::fields())),
+        (CLASSES[1], has(PublicReadTable::fields())),
+        (CLASSES[2], has(OptionalTable::fields())),
+    ];
+    let having: Vec<_> = classes.into_iter().filter(|(_, has)| *has).map(|(class, _)| class).collect();
+    match having.as_slice() {
+        [] => None,
+        [one] => Some(format!("the class `{one}`")),
+        many => Some(format!("the classes {}", suggest::listed(many.iter().copied()))),
+    }
+}
+
+impl Value for RouteEntry {
+    fn read(node: Node<'_>, cx: &mut Context<'_>) -> Option<Self> {
+        let DeValue::Table(table) = node.get() else {
+            cx.report(node.wrong_type("a table"));
+            return None;
+        };
+        let mut reader = Reader::open(node, cx)?;
+        let given: Vec<_> =
+            table.iter().filter(|(key, _)| CLASSES.contains(&key.get_ref().as_ref())).collect();
+        if let [(class, value)] = given.as_slice() {
+            let path = format!("{}.{}", node.path, class.get_ref());
+            let inner = Node { path: &path, value };
+            let read = read_class(class.get_ref(), inner, cx);
+            let bytes = match value.get_ref() {
+                DeValue::Table(_) => value.span(),
+                _ => class.span(),
+            };
+            let origin = cx.origin(&path, bytes.clone());
+            reader.known(&CLASSES);
+            reader.later(&LATER_CLASSES);
+            reader.finish(cx);
+            return Some(RouteEntry { table: read?, at: At { value: (), bytes, origin } });
+        }
+        report_classes(node, &given, cx);
+        None
+    }
+
+    fn shape() -> Shape {
+        let field =
+            |key, shape: Shape, about: String| Field { key, about, need: Need::Default("none"), shape };
+        Shape::OneOf(vec![
+            field(CLASSES[0], DirectTable::table_shape(), DirectTable::about()),
+            field(CLASSES[1], PublicReadTable::table_shape(), PublicReadTable::about()),
+            field(CLASSES[2], OptionalTable::table_shape(), OptionalTable::about()),
+        ])
+    }
+}
+
+fn read_class(class: &str, node: Node<'_>, cx: &mut Context<'_>) -> Option<RouteTable> {
+    match class {
+        "direct" => DirectTable::read_table(node, classes_with, cx).map(RouteTable::Direct),
+        "public_read" => {
+            PublicReadTable::read_table(node, classes_with, cx).map(Box::new).map(RouteTable::PublicRead)
+        }
+        _ => OptionalTable::read_table(node, classes_with, cx).map(RouteTable::Optional),
+    }
+}
+
+type Entry<'a> = (&'a toml::Spanned<std::borrow::Cow<'a, str>>, &'a toml::Spanned<DeValue<'a>>);
+
+/// Reports a route that has no class, several, or one of a later version.
+fn report_classes(node: Node<'_>, given: &[Entry<'_>], cx: &mut Context<'_>) {
+    let DeValue::Table(table) = node.get() else { return };
+    if let [first, rest @ ..] = given
+        && !rest.is_empty()
+    {
+        let message = format!("`{}` has {} classes", node.path, given.len());
+        let mut finding = Finding::new(Code::RouteClass, first.1.span(), message)
+            .help("keep one of them, or give the other routes names of their own");
+        for (key, value) in rest {
+            finding = finding.related(value.span(), format!("also `{}` here", key.get_ref()));
+        }
+        cx.report(finding);
+        return;
+    }
+    let mut explained = false;
+    for (key, value) in table.iter() {
+        let word = key.get_ref().as_ref();
+        if let Some((_, what)) = LATER_CLASSES.iter().find(|(class, _)| *class == word) {
+            cx.report(crate::read::not_available(key.span(), what));
+            explained = true;
+        } else if let (DeValue::Table(_), Some(close)) = (value.get_ref(), suggest::closest(word, CLASSES)) {
+            let finding =
+                Finding::new(Code::RouteClass, key.span(), format!("`{word}` is not a route class"));
+            cx.report(finding.help(format!("did you mean `{close}`?")).fix(key.span(), close));
+            explained = true;
+        }
+    }
+    if !explained {
+        let message = format!("`{}` names no class", node.path);
+        cx.report(Finding::new(Code::RouteClass, node.bytes(), message).help(format!(
+            "write `[{}.CLASS]` with one of {}",
+            node.path,
+            suggest::listed(CLASSES)
+        )));
+    }
+}

@@ -1,0 +1,58 @@
+//! `[gateway]`.
+
+use crate::read::Need::{Contract, Default, Required};
+use crate::read::{List, OneOrMany, table};
+use crate::value::{Count, IpRange, Listen, ModeChoice, Name, PositiveSize, PositiveTime, Threads};
+
+table! {
+    /// The process as a whole: where it listens and what it takes at most.
+    struct GatewayTable {
+        /// Its name in `Via`, `Cache-Status` and `Proxy-Status`.
+        "name" name: Name = Default("`\"backstop\"`");
+        /// Where clients are accepted. Port 0 lets the system choose.
+        "listen" listen: OneOrMany<Listen> = Required;
+        /// Where metrics and the status page are served. Keep it on loopback or on a network of its own.
+        "admin" admin: Listen = Default("`\"127.0.0.1:9901\"`");
+        /// Whether decisions are carried out.
+        "mode" mode: ModeChoice = Default("`\"enforce\"`");
+        /// Requests in flight in the whole process, answers from copies included. The excess is refused at once.
+        "in_flight" in_flight: Count = Contract;
+        /// Worker threads.
+        "threads" threads: Threads = Default("one per core");
+        /// Peers whose `X-Forwarded-*` and `Forwarded` fields are believed. Those of everyone else are replaced.
+        "trusted" trusted: List<IpRange> = Default("none");
+        /// What one client may send and how long it may take.
+        "limits" limits: LimitsTable = Default("as its keys say");
+        /// Memory for answers that are held back until they are complete, over all requests. A route's `buffer` is its
+        /// share per request.
+        "buffer_memory" buffer_memory: PositiveSize = Default("`\"256 MiB\"`");
+        /// How long a graceful stop may take before what is left is cut. No route's `deadline` may be longer.
+        "drain" drain: PositiveTime = Default("`\"10s\"`");
+    }
+    later {
+        "tls" => "TLS to clients";
+    }
+}
+
+table! {
+    /// What one client may send and how long it may take.
+    struct LimitsTable {
+        ..route: RouteLimitsTable;
+        /// Largest request head.
+        "head" head: PositiveSize = Default("`\"32 KiB\"`");
+        /// Longest time in which a request head arrives.
+        "head_time" head_time: PositiveTime = Default("`\"10s\"`");
+    }
+}
+
+table! {
+    /// Limits that a route may set for itself.
+    struct RouteLimitsTable {
+        /// Largest request body.
+        "body" body: PositiveSize = Default("`\"1 MiB\"`, in a route the gateway's");
+        /// Longest time in which a request body arrives.
+        "body_time" body_time: PositiveTime = Default("`\"30s\"`, in a route the gateway's");
+        /// Longest time in which a client takes the reply.
+        "reply_time" reply_time: PositiveTime = Default("`\"30s\"`, in a route the gateway's");
+    }
+}

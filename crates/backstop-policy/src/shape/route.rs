@@ -1,0 +1,165 @@
+//! `[route.NAME.CLASS]`: what all classes share, then one table per class.
+
+use crate::read::Need::{Contract, Default, Required};
+use crate::read::{List, Named, OneOrMany, table};
+use crate::shape::RouteLimitsTable;
+use crate::value::{
+    AfterRestartChoice, Count, DeclaredStatus, EditableHeader, HeaderText, HostPattern, IncorrectChoice,
+    KeyPartText, Language, MatchRule, MediaType, Name, PathPrefix, Pointer, PositiveSize, PositiveTime,
+    Status, Text, Time, UnavailableChoice,
+};
+
+table! {
+    /// What every route class has.
+    struct Common {
+        /// What it answers: a method (or `*`) and a path template with parameters `{name}` and maybe a rest `{name*}`
+        /// at the end. `"*"` alone is everything. `GET` answers `HEAD` too. The most specific route wins, whatever
+        /// the order in the file.
+        "match" matches: OneOrMany<MatchRule> = Required;
+        /// Hosts it answers for: exact, or with a leading `*.`.
+        "host" host: OneOrMany<HostPattern> = Default("every host");
+        /// The dependency that is asked first.
+        "dependency" dependency: Name = Required;
+        /// From the complete request head to the last byte at a reading client, everything included.
+        "deadline" deadline: PositiveTime = Contract;
+        /// Requests in flight at once, answers from copies included. The excess is refused at once.
+        "in_flight" in_flight: Count = Contract;
+        /// Removed from the start of the path before forwarding.
+        "strip_prefix" strip_prefix: PathPrefix = Default("nothing");
+        /// Changes to the request before it is forwarded.
+        "request_headers" request_headers: HeaderEditsTable = Default("none");
+        /// Changes to the answer before it is sent.
+        "response_headers" response_headers: HeaderEditsTable = Default("none");
+        /// Limits on one request, where they differ from the gateway's.
+        "limits" limits: RouteLimitsTable = Default("the gateway's");
+        /// Further statuses that count as a failure of the dependency, besides 502, 503 and 504.
+        "declared" declared: List<DeclaredStatus> = Default("none");
+        /// The business function it serves, such as `browse`: routes of one function are counted together.
+        "function" function: Name = Default("none");
+        /// How long an abandoned call may go on occupying its dependency.
+        "abandon_hold" abandon_hold: Time = Default("the remaining deadline");
+    }
+    later {
+        "retry" => "retries (`retry`)";
+        "alternative" => "an alternative dependency (`alternative`)";
+        "authorizer" => "authorization by another service (`authorizer`)";
+        "mode" => "a mode of its own for a route (`mode`)";
+        "cache" => "a shared cache (`cache`)";
+        "local_copy" => "a local copy behind a cache (`local_copy`)";
+        "operation_id" => "operations (`operation_id`)";
+        "parts" => "composed answers (`parts`)";
+    }
+}
+
+table! {
+    /// No alternative at all: what fails is refused. For everything that writes, and for what nothing may stand in for.
+    struct DirectTable {
+        ..common: Common;
+        /// The answer may stream without end: `deadline` then ends with the response head, and after it no gap may be
+        /// longer than this.
+        "idle" idle: PositiveTime = Default("no stream: the deadline covers the whole answer");
+        /// Routes whose copies a successful or unknown write withdraws. Copies of the same URL are withdrawn always.
+        "withdraws" withdraws: OneOrMany<Name> = Default("none");
+    }
+}
+
+table! {
+    /// The last correct answer stands in, within its age. For what every caller with the same key may see.
+    struct PublicReadTable {
+        ..common: Common;
+        /// The oldest copy that may be served, inclusive to the nanosecond.
+        "max_age" max_age: PositiveTime = Contract;
+        /// `Accept-Language` is negotiated to one of these, and forwarded as that one. A request that accepts none of
+        /// them is forwarded unchanged, never stored and never answered from a copy.
+        "languages" languages: List<Language> = Default("none: `Accept-Language` is left alone");
+        /// What distinguishes copies, added to method, host, path, query and the answer's `Vary`: `path.NAME`,
+        /// `query.NAME`, `header.NAME`, `language`.
+        "key" key: List<KeyPartText> = Default("`[]`: nothing more");
+        /// What an answer must be to be correct. Only correct answers become copies.
+        "correct" correct: CorrectTable = Default("complete, and JSON where it says so");
+        /// What withdraws the copy.
+        "gone" gone: GoneTable = Default("`{ status = [404, 410] }`");
+        /// What an answer that fails `correct` becomes: `propagate` passes it through (a wrong schema is not
+        /// unavailability), `fallback` treats it as a failure of the dependency.
+        "incorrect" incorrect: IncorrectChoice = Default("`\"propagate\"`");
+        /// Copies of an earlier boot: `verify` serves them only while the clock is synchronised and never ran back,
+        /// `trust` accepts the risk of an unsynchronised clock.
+        "after_restart" after_restart: AfterRestartChoice = Default("`\"verify\"`");
+        /// Whether copies are served although the origin forbids old ones (`no-cache`, `must-revalidate`,
+        /// `proxy-revalidate`, `s-maxage`, `no-store`). Never `private`, `Set-Cookie` or `Authorization`.
+        "override_origin" override_origin: bool = Default("`false`");
+        /// Largest answer that is held back until it is complete, and kept. Larger ones stream and have no alternative.
+        "buffer" buffer: PositiveSize = Default("`\"1 MiB\"`");
+        /// Whether a request with `Cookie` may use a copy. Only if `request_headers` removes the Cookie.
+        "ignore_cookie" ignore_cookie: bool = Default("`false`");
+        /// A separate, limited lane in which copies are still served when `in_flight` refuses.
+        "fallback_in_flight" fallback_in_flight: Count = Default("none");
+        /// What a missing or unusable copy is answered with: `contract` is 503, `cause` is 502 or 504 by the cause.
+        "unavailable_status" unavailable_status: UnavailableChoice = Default("`\"contract\"`");
+    }
+}
+
+table! {
+    /// Left out, or a general answer prepared beforehand. For parts that the whole can do without.
+    struct OptionalTable {
+        ..common: Common;
+        /// What stands in.
+        "otherwise" otherwise: OtherwiseTable = Required;
+        /// A separate, limited lane in which it still stands in when `in_flight` refuses.
+        "fallback_in_flight" fallback_in_flight: Count = Default("none");
+    }
+}
+
+table! {
+    /// Header fields to change. Removal comes first; setting then replaces every field of that name.
+    struct HeaderEditsTable {
+        /// Fields to set.
+        "set" set: Named<HeaderText, EditableHeader> = Default("none");
+        /// Fields to remove.
+        "remove" remove: OneOrMany<EditableHeader> = Default("none");
+    }
+}
+
+table! {
+    /// What an answer must be, besides complete.
+    struct CorrectTable {
+        /// Its media type, without parameters.
+        "type" media_type: MediaType = Default("any");
+        /// JSON Pointers (RFC 6901) that must exist.
+        "has" has: List<Pointer> = Default("none");
+        /// JSON Pointers whose string must equal a part of the request's key, such as `{ "/lang" = "language" }`.
+        "echo" echo: Named<KeyPartText, Pointer> = Default("none");
+    }
+}
+
+table! {
+    /// What withdraws a copy.
+    struct GoneTable {
+        /// Statuses of the dependency.
+        "status" status: List<Status> = Required;
+    }
+}
+
+table! {
+    /// The stand-in of an optional part: exactly one of `prepared` and `omit`.
+    struct OtherwiseTable {
+        /// A file with a general answer, relative to the policy file. It is sent with status 200.
+        "prepared" prepared: Text = Default("none");
+        /// Its media type.
+        "type" media_type: MediaType = Default("by the file's extension: json, html, txt, xml, csv, svg");
+        /// The answer that leaves the part out.
+        "omit" omit: OmitTable = Default("none");
+    }
+}
+
+table! {
+    /// An answer that leaves the part out.
+    struct OmitTable {
+        /// A 2xx status.
+        "status" status: Status = Default("`200`, or `204` without a body");
+        /// Its media type. Required with a body.
+        "type" media_type: MediaType = Default("none");
+        /// Its content.
+        "body" body: Text = Default("empty");
+    }
+}

@@ -1,0 +1,27 @@
+//! `[store]`.
+
+use crate::read::Need::Default;
+use crate::read::table;
+use crate::value::{LedgerChoice, Size, Text};
+
+table! {
+    /// Where copies are kept. Nothing needs to be installed.
+    struct StoreTable {
+        /// Folder of everything that survives a restart; relative to where the process is started.
+        "path" path: Text = Default("`\"backstop-data\"`");
+        /// How much of memory and disk copies may take. The oldest unused ones give way.
+        "snapshots" snapshots: SnapshotsTable = Default("as its keys say");
+        /// Where operations are written. No route class of this version uses it.
+        "ledger" ledger: LedgerChoice = Default("none");
+    }
+}
+
+table! {
+    /// How much of memory and disk copies may take.
+    struct SnapshotsTable {
+        /// Memory for copies.
+        "memory" memory: Size = Default("`\"64 MiB\"`");
+        /// Disk for copies; `"0"` keeps them in memory only, and a restart loses them.
+        "disk" disk: Size = Default("`\"1 GiB\"`");
+    }
+}

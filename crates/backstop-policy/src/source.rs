@@ -1,0 +1,86 @@
+//! Where every rule was written, and how files are read.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use backstop_engine::policy::Origin;
+
+use crate::diagnostic::Place;
+
+/// Reads the files that a policy names (prepared answers).
+pub trait FileSource {
+    /// The content of the file.
+    ///
+    /// `path` is what the policy names, joined to the folder of the policy file if it is relative.
+    ///
+    /// # Errors
+    /// Whatever hinders reading; it becomes a diagnostic at the place that names the file.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+}
+
+/// The file system.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Disk;
+
+impl FileSource for Disk {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        std::fs::read(path)
+    }
+}
+
+/// No files at all: for policies that name none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoFiles;
+
+impl FileSource for NoFiles {
+    fn read(&self, _path: &Path) -> io::Result<Vec<u8>> {
+        Err(io::Error::from(io::ErrorKind::NotFound))
+    }
+}
+
+/// From an engine [`Origin`] to the line that someone wrote.
+#[derive(Clone, Debug, Default)]
+pub struct SourceMap {
+    file: Arc<str>,
+    text: Arc<str>,
+    entries: Vec<Source>,
+}
+
+/// Where a rule was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The key path, such as `route.description.public_read.max_age`.
+    pub path: String,
+    /// Where: a key with its value, or a table's header.
+    pub place: Place,
+    /// The text there, cut after its first line, such as `max_age = "60s"`.
+    pub text: String,
+}
+
+impl SourceMap {
+    pub(crate) fn new(file: &str, text: &str, entries: Vec<Source>) -> Self {
+        Self { file: file.into(), text: text.into(), entries }
+    }
+
+    /// The policy file, as it was named to the parser.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The whole text, as the renderers need it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Where the rule was written; `None` for a default.
+    pub fn get(&self, origin: Origin) -> Option<&Source> {
+        self.entries.get(usize::try_from(origin.0).ok()?)
+    }
+
+    /// `file:line:column` of the rule; `None` for a default.
+    pub fn locate(&self, origin: Origin) -> Option<String> {
+        let start = self.get(origin)?.place.start;
+        Some(format!("{}:{}:{}", self.file, start.line, start.column))
+    }
+}

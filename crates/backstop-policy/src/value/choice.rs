@@ -1,0 +1,86 @@
+//! Closed sets of words.
+
+use backstop_engine::policy::{AfterRestart, Incorrect, UnavailableStatus};
+use toml::de::DeValue;
+
+use crate::code::Code;
+use crate::diagnostic::Finding;
+use crate::read::{Context, Node, Shape, Value, not_available};
+use crate::suggest;
+
+macro_rules! choice {
+    ($(#[doc = $doc:literal])* $name:ident($inner:ty) { $($text:literal => $value:expr,)* } $(later { $later:literal => $what:literal })?) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct $name(pub(crate) $inner);
+
+        impl Value for $name {
+            fn read(node: Node<'_>, cx: &mut Context<'_>) -> Option<Self> {
+                const ALLOWED: &[&str] = &[$($text),*];
+                match word(node, ALLOWED, &[$(($later, $what))?], cx)? {
+                    $($text => Some(Self($value)),)*
+                    _ => None,
+                }
+            }
+
+            fn shape() -> Shape {
+                Shape::Choice(&[$($text),*])
+            }
+        }
+    };
+}
+
+choice! {
+    /// Whether decisions are carried out.
+    ModeChoice(backstop_engine::policy::Mode) { "enforce" => backstop_engine::policy::Mode::Enforce, }
+    later { "observe" => "mode `observe` (decide and count, change nothing)" }
+}
+choice! {
+    /// What becomes of copies of an earlier boot.
+    AfterRestartChoice(AfterRestart) { "verify" => AfterRestart::Verify, "trust" => AfterRestart::Trust, }
+}
+choice! {
+    /// What an answer that fails `correct` becomes.
+    IncorrectChoice(Incorrect) { "propagate" => Incorrect::Propagate, "fallback" => Incorrect::Fallback, }
+}
+choice! {
+    /// The status of a refused alternative.
+    UnavailableChoice(UnavailableStatus) {
+        "contract" => UnavailableStatus::Contract,
+        "cause" => UnavailableStatus::Cause,
+    }
+}
+choice! {
+    /// Where operations are written.
+    LedgerChoice(()) { "sqlite" => (), }
+    later { "postgresql" => "a ledger in PostgreSQL" }
+}
+
+/// The word at this node if it is allowed, else a finding.
+fn word<'a>(
+    node: Node<'a>,
+    allowed: &[&str],
+    later: &[(&str, &str)],
+    cx: &mut Context<'_>,
+) -> Option<&'a str> {
+    let DeValue::String(word) = node.get() else {
+        cx.report(node.wrong_type(&format!("one of {}", suggest::listed(allowed.iter().copied()))));
+        return None;
+    };
+    if allowed.contains(&word.as_ref()) {
+        return Some(word);
+    }
+    cx.report(match later.iter().find(|(later, _)| *later == word.as_ref()) {
+        Some((_, what)) => not_available(node.bytes(), what),
+        None => {
+            let message = format!("`{word}` is not a value of `{}`", node.path);
+            let help = format!("allowed: {}", suggest::listed(allowed.iter().copied()));
+            let finding = Finding::new(Code::UnknownChoice, node.bytes(), message).help(help);
+            match suggest::closest(word, allowed.iter().copied()) {
+                Some(close) => finding.fix(node.bytes(), format!("\"{close}\"")),
+                None => finding,
+            }
+        }
+    });
+    None
+}

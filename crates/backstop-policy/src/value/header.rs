@@ -1,0 +1,104 @@
+//! Header names and values, and which of them a policy may change.
+
+use crate::code::Code;
+use crate::read::{Fault, MapKey, Scalar};
+
+/// A header name that may be set or removed, in lower case.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EditableHeader(pub(crate) Box<str>);
+
+/// A header value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct HeaderText(pub(crate) Box<str>);
+
+/// Fields of the connection or of the message's framing (RFC 9110 section 7.6.1, RFC 9112).
+const FRAMING: [&str; 11] = [
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Fields by which an answer tells its date, its source and its limits: the policy never makes an answer look newer.
+const TELLING: [&str; 9] = [
+    "age",
+    "backstop",
+    "backstop-cache-control",
+    "cache-control",
+    "cache-status",
+    "date",
+    "expires",
+    "proxy-status",
+    "via",
+];
+
+/// Whether this field tells an answer's date or source.
+pub(crate) fn is_telling(name: &str) -> bool {
+    TELLING.contains(&name)
+}
+
+/// Reads a field name: a token, given back in lower case.
+pub(crate) fn name(text: &str) -> Result<Box<str>, Fault> {
+    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    if !text.is_empty() && text.bytes().all(token) {
+        return Ok(text.to_ascii_lowercase().into());
+    }
+    Err(Fault::new(Code::Header, format!("`{}` is not a header name", text.escape_debug()))
+        .help("a header name is letters, digits and `-`"))
+}
+
+impl Scalar for EditableHeader {
+    const EXPECTED: &'static str = "a header name such as \"x-tenant\"";
+    const NAME: &'static str = "header name";
+
+    fn parse(text: &str) -> Result<Self, Fault> {
+        let name = name(text)?;
+        if !FRAMING.contains(&name.as_ref()) {
+            return Ok(EditableHeader(name));
+        }
+        let fault = Fault::new(Code::ReservedHeader, format!("`{text}` is not the policy's to change"));
+        Err(match name.as_ref() {
+            "host" => fault.help("set `host` in the dependency's table instead"),
+            _ => fault.help("it belongs to the connection or to the message's framing"),
+        })
+    }
+}
+
+impl MapKey for EditableHeader {
+    const PLACEHOLDER: &'static str = "HEADER";
+}
+
+impl Scalar for HeaderText {
+    const EXPECTED: &'static str = "a header value";
+    const NAME: &'static str = "string";
+
+    fn parse(text: &str) -> Result<Self, Fault> {
+        if text.starts_with("env:") || text.starts_with("file:") {
+            return Err(Fault::new(
+                Code::NotAvailable,
+                "values from `env:` and `file:`: not available in this version",
+            )
+            .help("write the value itself; it is never sent as this literal text"));
+        }
+        if text != text.trim_matches([' ', '\t']) {
+            return Err(Fault::new(Code::Header, "a header value neither begins nor ends with a blank")
+                .instead(text.trim_matches([' ', '\t'])));
+        }
+        match text.char_indices().find(|(_, c)| !matches!(c, '\t' | ' '..='~')) {
+            Some((at, c)) => Err(Fault::new(
+                Code::Header,
+                format!("`{}` may not stand in a header value", c.escape_default()),
+            )
+            .part(at..at + c.len_utf8())
+            .help("use visible ASCII characters, blanks and tabs")),
+            None => Ok(HeaderText(text.into())),
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The single values of the file: each knows what it is called, how it is written and what is wrong with it.
+
+mod amount;
+mod choice;
+mod header;
+mod host;
+mod json;
+mod key_part;
+mod language;
+mod matching;
+mod name;
+mod net;
+mod status;
+mod text;
+mod time;
+
+pub(crate) use amount::{Count, PositiveSize, Size, Threads, size_text};
+pub(crate) use choice::{AfterRestartChoice, IncorrectChoice, LedgerChoice, ModeChoice, UnavailableChoice};
+pub(crate) use header::{EditableHeader, HeaderText, is_telling};
+pub(crate) use host::FixedHost;
+pub use host::HostPattern;
+pub(crate) use json::{Pointer, is_json, one_json_value};
+pub(crate) use key_part::KeyPartText;
+pub(crate) use language::Language;
+pub(crate) use matching::PathPrefix;
+pub use matching::{MatchRule, Method, Segment, Template};
+pub(crate) use name::Name;
+pub use net::{Address, IpRange};
+pub(crate) use net::{Listen, Url};
+pub(crate) use status::{DeclaredStatus, Status};
+pub(crate) use text::{MediaType, Text};
+pub(crate) use time::{PositiveTime, Time};

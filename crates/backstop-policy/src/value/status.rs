@@ -1,0 +1,60 @@
+//! HTTP statuses.
+
+use toml::de::DeValue;
+
+use crate::code::Code;
+use crate::diagnostic::Finding;
+use crate::read::{Context, Node, Shape, Value};
+
+/// A final status: 200 to 599.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Status(pub(crate) u16);
+
+/// A status that a route may declare a failure of its dependency.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DeclaredStatus(pub(crate) u16);
+
+/// Answers about the request or the caller: the dependency works.
+const NEVER_FAILURES: [u16; 6] = [401, 403, 404, 409, 410, 422];
+
+impl Value for Status {
+    fn read(node: Node<'_>, cx: &mut Context<'_>) -> Option<Self> {
+        let DeValue::Integer(written) = node.get() else {
+            cx.report(node.wrong_type("an HTTP status such as 404"));
+            return None;
+        };
+        let status = u16::from_str_radix(written.as_str(), written.radix()).ok();
+        let status = status.filter(|status| (200..600).contains(status));
+        if status.is_none() {
+            let message = format!("{written} is not a final HTTP status");
+            cx.report(
+                Finding::new(Code::Status, node.bytes(), message).help("statuses lie between 200 and 599"),
+            );
+        }
+        status.map(Status)
+    }
+
+    fn shape() -> Shape {
+        Shape::Integer { min: 200, max: 599 }
+    }
+}
+
+impl Value for DeclaredStatus {
+    fn read(node: Node<'_>, cx: &mut Context<'_>) -> Option<Self> {
+        let Status(status) = Status::read(node, cx)?;
+        if status < 400 || NEVER_FAILURES.contains(&status) {
+            let message = format!("{status} is never a failure of the dependency");
+            cx.report(Finding::new(Code::NeverFailure, node.bytes(), message).help(if status < 400 {
+                "only 4xx and 5xx statuses can be declared"
+            } else {
+                "it is an answer about the request or its sender, and passes through unchanged"
+            }));
+            return None;
+        }
+        Some(DeclaredStatus(status))
+    }
+
+    fn shape() -> Shape {
+        Shape::Integer { min: 400, max: 599 }
+    }
+}

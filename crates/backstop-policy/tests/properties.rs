@@ -1,0 +1,159 @@
+//! Whatever the text, parsing and rendering never panic and every place lies inside the text.
+
+mod support;
+
+use backstop_policy::{Code, Diagnostic, Place, Severity, parse, render_human, render_json};
+use proptest::prelude::*;
+use support::Files;
+
+const SHOP: &str = include_str!("../../../examples/shop.toml");
+
+/// Words that lead into every corner of the language.
+const WORDS: &[&str] = &[
+    "\"",
+    "'",
+    "\"\"\"",
+    "[",
+    "]",
+    "[[",
+    "{",
+    "}",
+    "=",
+    ".",
+    ",",
+    "\n",
+    "\r\n",
+    "\t",
+    "#",
+    "é",
+    "\u{feff}",
+    "0",
+    "-1",
+    "1e400",
+    "0x_",
+    "inf",
+    "1979-05-27",
+    "true",
+    "\"\"",
+    "\"0\"",
+    "\"1.5s\"",
+    "\"9999999999999h\"",
+    "\"64MB\"",
+    "[route.x.direct]\n",
+    "[route.x.effect]\n",
+    "[route]\n",
+    "[dependency]\n",
+    "[check]\n",
+    "key = []\n",
+    "max_age",
+    "match = \"* /{a}/{a}\"\n",
+    "\"%zz\"",
+    "\"{rest*}\"",
+    "\"*\"",
+    "\"*.\"",
+    "otherwise = { omit = {} }\n",
+    "otherwise = { prepared = \"broken.json\" }\n",
+    "allow = [{ code = \"BS0601\", reason = \"x\" }]\n",
+    "limits = { body = \"0\" }\n",
+    "\"http://[\"",
+    "\"[::1\"",
+    "\"~\"",
+    "languages = [\"x\"]\n",
+    "\u{1F600}",
+    "\\",
+];
+
+fn hold(text: &str) -> Result<(), TestCaseError> {
+    let diagnostics = match parse(text, "policy.toml", &Files) {
+        Ok(loaded) => {
+            prop_assert_eq!(loaded.policy.validate(), Ok(()));
+            prop_assert!(loaded.warnings.iter().all(|warning| warning.severity() < Severity::Error));
+            loaded.warnings
+        }
+        Err(diagnostics) => {
+            prop_assert!(diagnostics.iter().any(|diagnostic| diagnostic.severity() == Severity::Error));
+            diagnostics
+        }
+    };
+    for diagnostic in &diagnostics {
+        for place in places(diagnostic) {
+            prop_assert!(text.get(place.bytes.clone()).is_some(), "{:?} of {:?}", place, diagnostic);
+            prop_assert!(place.start <= place.end);
+        }
+    }
+    let _ = render_human(&diagnostics, text, true);
+    let _ = render_json(&diagnostics);
+    Ok(())
+}
+
+fn places(diagnostic: &Diagnostic) -> impl Iterator<Item = &Place> {
+    let related = diagnostic.related.iter().map(|related| &related.place);
+    std::iter::once(&diagnostic.place).chain(related).chain(diagnostic.fix.iter().map(|fix| &fix.place))
+}
+
+/// Replaces some bytes (moved onto character boundaries) by something else.
+fn mutated(text: &str, edits: &[(usize, usize, String)]) -> String {
+    let mut text = text.to_owned();
+    for (start, length, with) in edits {
+        let start = text.floor_char_boundary(start % (text.len() + 1));
+        let end = text.ceil_char_boundary((start + length).min(text.len()));
+        text.replace_range(start..end, with);
+    }
+    text
+}
+
+fn edits() -> impl Strategy<Value = Vec<(usize, usize, String)>> {
+    let word = prop_oneof![
+        4 => prop::sample::select(WORDS).prop_map(str::to_owned),
+        1 => "\\PC{0,6}",
+        1 => Just(String::new()),
+    ];
+    prop::collection::vec((any::<usize>(), 0_usize..12, word), 1..8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_changed_policy_never_panics(edits in edits()) {
+        hold(&mutated(SHOP, &edits))?;
+    }
+
+    #[test]
+    fn a_changed_value_never_panics(value in prop_oneof![prop::sample::select(WORDS).prop_map(str::to_owned), "\\PC{0,8}"], line in any::<prop::sample::Index>()) {
+        let lines: Vec<&str> = SHOP.lines().collect();
+        let changed = line.index(lines.len());
+        let text: Vec<String> = lines
+            .iter()
+            .enumerate()
+            .map(|(index, &line)| match line.split_once('=') {
+                Some((key, _)) if index == changed => format!("{key}= {value}"),
+                _ => line.to_owned(),
+            })
+            .collect();
+        hold(&text.join("\n"))?;
+    }
+
+    #[test]
+    fn any_string_value_never_panics(value in "\\PC{0,12}") {
+        for key in ["match", "deadline", "host", "strip_prefix", "function", "dependency"] {
+            let fragment = format!("[route.x.direct]\n{key} = {value:?}\n");
+            hold(&support::completed(&fragment))?;
+        }
+    }
+}
+
+#[test]
+fn pieces_of_a_policy_never_panic() {
+    for (end, _) in SHOP.char_indices() {
+        hold(&SHOP[..end]).unwrap();
+        hold(&SHOP[end..]).unwrap();
+    }
+}
+
+#[test]
+fn a_text_without_anything_names_what_is_missing() {
+    let diagnostics = parse("", "policy.toml", &Files).unwrap_err();
+    let codes: Vec<_> = diagnostics.iter().map(|diagnostic| diagnostic.code).collect();
+    assert_eq!(codes, [Code::MissingKey; 3]);
+}

@@ -1,0 +1,292 @@
+//! Rules with more than one way to break them: each way leads to the code that its page describes.
+
+mod support;
+
+use backstop_policy::{Code, Severity};
+use support::{diagnosed, parsed};
+
+/// A public read with these further lines.
+fn read(lines: &str) -> String {
+    format!(
+        "[route.x.public_read]\nmatch = \"GET /x/{{id}}\"\ndependency = \"catalog\"\ndeadline = \"300ms\"\n\
+         in_flight = 10\nmax_age = \"60s\"\n{lines}\n"
+    )
+}
+
+/// A direct route with these further lines.
+fn direct(lines: &str) -> String {
+    format!(
+        "[route.x.direct]\ndependency = \"catalog\"\ndeadline = \"300ms\"\nin_flight = 10\n{lines}\n{}",
+        if lines.contains("match") { "" } else { "match = \"GET /x\"" }
+    )
+}
+
+/// The codes of all errors.
+fn errors(fragment: &str) -> Vec<Code> {
+    let (_, diagnostics) = diagnosed(fragment);
+    diagnostics.iter().filter(|d| d.severity() == Severity::Error).map(|d| d.code).collect()
+}
+
+#[track_caller]
+fn refused(fragment: &str, code: Code) {
+    assert_eq!(errors(fragment), [code], "{fragment}");
+}
+
+#[track_caller]
+fn accepted(fragment: &str) {
+    assert_eq!(errors(fragment), [], "{fragment}");
+}
+
+#[test]
+fn matches() {
+    for good in
+        ["*", "* /", "GET /", "GET /a/", "M-SEARCH /a", "GET /a/{b}/{c*}", "GET /%C3%B1", "GET /a;v=1:2@x"]
+    {
+        accepted(&direct(&format!("match = {good:?}")));
+    }
+    for bad in [
+        "",
+        "GET",
+        "/a",
+        "get /a",
+        "GET,PUT /a",
+        "CONNECT /a",
+        "GET a",
+        "GET /a//b",
+        "GET /a/../b",
+        "GET /{a}/{a}",
+        "GET /{a}/{a*}",
+        "GET /{}",
+        "GET /{1a}",
+        "GET /{a*}/b",
+        "GET /a{b}",
+        "GET /a*",
+        "GET /a?b=1",
+        "GET /ñ",
+        "GET /%zz",
+        "GET /%a",
+        "GET  /a",
+        "GET /a b",
+    ] {
+        refused(&direct(&format!("match = {bad:?}")), Code::Match);
+    }
+}
+
+#[test]
+fn routes_of_equal_rank() {
+    let two =
+        |one: &str, other: &str| format!("{}\n{}", direct(one), direct(other).replace("route.x", "route.y"));
+    refused(&two("match = \"* /{a*}\"", "match = \"*\""), Code::SameMatch);
+    refused(&two("host = [\"a.b\", \"*.c\"]", "host = \"*.C\""), Code::SameMatch);
+    accepted(&two("host = \"a.b\"", "host = \"*.b\""));
+    accepted(&two("host = \"a.b\"", ""));
+    accepted(&two("match = \"GET /x\"", "match = \"* /x\""));
+    accepted(&two("match = \"GET /x\"", "match = \"GET /x/\""));
+    accepted(&two("match = \"GET /{x}\"", "match = \"GET /{x*}\""));
+    refused(&direct("match = [\"GET /{a}\", \"GET /{b}\"]"), Code::Repeated);
+}
+
+#[test]
+fn hosts() {
+    for good in ["a", "a.example", "*.a.example", "A_B.example", "10.0.0.1", "[::1]", "xn--espaa-rta.example"]
+    {
+        accepted(&direct(&format!("host = {good:?}")));
+    }
+    for bad in
+        ["", "a..b", "*", "a.*.b", "*a.b", "a.example:80", "http://a", "españa.example", ".a", "[::1", "a b"]
+    {
+        refused(&direct(&format!("host = {bad:?}")), Code::Host);
+    }
+    let fixed = |host: &str| format!("[dependency.catalog]\nurl = \"http://x\"\nhost = {host:?}\n");
+    for good in ["a.example", "a.example:8080", "[::1]:80", "[::1]"] {
+        accepted(&fixed(good));
+    }
+    for bad in ["", "a:0", "a:x", "*.a", "a/b", "::1"] {
+        refused(&fixed(bad), Code::Host);
+    }
+}
+
+#[test]
+fn header_edits() {
+    for name in [
+        "connection",
+        "Host",
+        "content-length",
+        "Transfer-Encoding",
+        "te",
+        "upgrade",
+        "keep-alive",
+        "trailer",
+    ] {
+        refused(&direct(&format!("request_headers = {{ remove = {name:?} }}")), Code::ReservedHeader);
+        refused(
+            &direct(&format!("response_headers = {{ set = {{ {name} = \"x\" }} }}")),
+            Code::ReservedHeader,
+        );
+    }
+    for name in ["Date", "age", "Cache-Control", "backstop", "cache-status", "proxy-status", "expires", "via"]
+    {
+        refused(
+            &direct(&format!("response_headers = {{ set = {{ {name} = \"x\" }} }}")),
+            Code::ReservedHeader,
+        );
+        refused(&direct(&format!("response_headers = {{ remove = {name:?} }}")), Code::ReservedHeader);
+    }
+    accepted(&direct(
+        "request_headers = { set = { cache-control = \"no-cache\", x-a = \"\" }, remove = [\"x-b\"] }",
+    ));
+    for value in ["a\\nb", "\\u0000", " a", "a ", "ñ", "a\\r\\nb: c"] {
+        refused(&direct(&format!("request_headers = {{ set = {{ x-a = \"{value}\" }} }}")), Code::Header);
+    }
+    for value in ["env:TOKEN", "file:/run/token"] {
+        refused(&direct(&format!("request_headers = {{ set = {{ x-a = {value:?} }} }}")), Code::NotAvailable);
+    }
+    let negotiated = read("languages = [\"es\"]\nrequest_headers = { remove = \"Accept-Language\" }");
+    refused(&negotiated, Code::ReservedHeader);
+}
+
+#[test]
+fn key_parts() {
+    accepted(&read("key = [\"path.id\", \"query.page\", \"header.X-Tenant\"]"));
+    for bad in
+        ["", "id", "path.", "header.a b", "header.authorization", "header.Cookie", "header.host", "tenant.x"]
+    {
+        refused(&read(&format!("key = [{bad:?}]")), Code::KeyPart);
+    }
+    refused(&read("correct = { echo = { \"/id\" = \"path.product\" } }"), Code::KeyParameter);
+    refused(&read("correct = { echo = { \"/lang\" = \"language\" } }"), Code::NoLanguages);
+    refused(&read("languages = []\nkey = [\"language\"]"), Code::NoLanguages);
+    refused(&read("languages = [\"es\", \"en\"]"), Code::LanguageNotInKey);
+    accepted(&read("languages = [\"es\"]"));
+}
+
+#[test]
+fn pointers_and_media_types() {
+    accepted(&read("correct = { type = \"Application/vnd.x+json\", has = [\"\", \"/\", \"/a~1b/~0\"] }"));
+    for bad in ["a", "/~", "/~2", "#/a"] {
+        refused(&read(&format!("correct = {{ has = [{bad:?}] }}")), Code::Pointer);
+    }
+    for bad in ["", "json", "a/b/c", "a/ b", "text/html;charset=utf-8", "*/*"] {
+        refused(&read(&format!("correct = {{ type = {bad:?} }}")), Code::MediaType);
+    }
+}
+
+#[test]
+fn stand_ins() {
+    let optional = |otherwise: &str| {
+        format!(
+            "[route.x.optional]\nmatch = \"GET /x\"\ndependency = \"catalog\"\ndeadline = \"80ms\"\nin_flight = 5\n\
+             otherwise = {otherwise}\n"
+        )
+    };
+    for good in [
+        "{ prepared = \"general.json\" }",
+        "{ prepared = \"general.bin\", type = \"application/octet-stream\" }",
+        "{ omit = {} }",
+        "{ omit = { status = 204 } }",
+        "{ omit = { type = \"text/plain\", body = \"none\" } }",
+    ] {
+        accepted(&optional(good));
+    }
+    for bad in ["\"missing.json\"", "\"broken.json\"", "\"general.bin\""] {
+        refused(&optional(&format!("{{ prepared = {bad} }}")), Code::PreparedFile);
+    }
+    for bad in [
+        "{ status = 302 }",
+        "{ status = 206 }",
+        "{ status = 204, type = \"text/plain\", body = \"x\" }",
+        "{ body = \"x\" }",
+        "{ type = \"application/json\", body = \"{\" }",
+        "{ status = 200, type = \"application/json\" }",
+    ] {
+        refused(&optional(&format!("{{ omit = {bad} }}")), Code::OmitStatus);
+    }
+    refused(&optional("{}"), Code::ExactlyOne);
+    refused(&optional("{ type = \"text/plain\", omit = {} }"), Code::ExactlyOne);
+}
+
+#[test]
+fn statuses() {
+    for bad in ["401", "403", "404", "409", "410", "422", "200", "302"] {
+        refused(&direct(&format!("declared = [{bad}]")), Code::NeverFailure);
+    }
+    for bad in ["0", "99", "100", "600", "-1", "70000"] {
+        refused(&direct(&format!("declared = [{bad}]")), Code::Status);
+    }
+    refused(&direct("declared = [500, 500]"), Code::Repeated);
+    accepted(&direct("declared = [429, 500]"));
+}
+
+#[test]
+fn prefixes() {
+    accepted(&direct("match = [\"GET /a/b\", \"PUT /a/{c}\", \"* /a/{rest*}\"]\nstrip_prefix = \"/a\""));
+    refused(&direct("match = \"GET /ab\"\nstrip_prefix = \"/a\""), Code::StripPrefix);
+    refused(&direct("match = \"*\"\nstrip_prefix = \"/a\""), Code::StripPrefix);
+    for bad in ["a", "/", "/a/", "/{a}", "/a//b", ""] {
+        refused(&direct(&format!("match = \"GET /a/b\"\nstrip_prefix = {bad:?}")), Code::Match);
+    }
+}
+
+#[test]
+fn numbers() {
+    for (value, code) in [("0", Code::Zero), ("-1", Code::OutOfRange), ("4294967296", Code::OutOfRange)] {
+        refused(&direct("").replace("in_flight = 10", &format!("in_flight = {value}")), code);
+    }
+    accepted(&direct("").replace("in_flight = 10", "in_flight = 0x0A"));
+    refused(&direct("").replace("in_flight = 10", "in_flight = 1.5"), Code::WrongType);
+    for (value, code) in [("\"0\"", Code::Zero), ("300", Code::Duration), ("\"10000h\"", Code::OutOfRange)] {
+        refused(&direct("").replace("\"300ms\"", value), code);
+    }
+    refused("[store]\nsnapshots = { memory = 64 }\n", Code::Size);
+    refused("[store]\nsnapshots = { memory = \"9999 TiB\" }\n", Code::OutOfRange);
+    let room = "[store]\nsnapshots = { memory = \"0\", disk = \"0\" }\n";
+    refused(&(room.to_owned() + &read("")), Code::NoRoom);
+    accepted(room);
+}
+
+#[test]
+fn everything_of_a_later_version_is_named_as_such() {
+    for class in ["cached_read", "composed", "guarded", "effect"] {
+        refused(&format!("[route.x.{class}]\nmatch = \"GET /x\"\n"), Code::NotAvailable);
+    }
+    for key in ["retry", "alternative", "authorizer", "mode", "cache", "local_copy", "operation_id", "parts"]
+    {
+        refused(&direct(&format!("{key} = {{}}")), Code::NotAvailable);
+        refused(&read(&format!("{key} = {{}}")), Code::NotAvailable);
+    }
+    for key in ["uses", "breaker", "recovery", "probe", "tls"] {
+        refused(&format!("[dependency.catalog]\nurl = \"http://x\"\n{key} = {{}}\n"), Code::NotAvailable);
+    }
+    for table in ["resource.db", "authorizer.sessions"] {
+        refused(&format!("[{table}]\nrate = \"2000/s\"\n"), Code::NotAvailable);
+    }
+    refused("[gateway]\nlisten = \"[::1]:1\"\nin_flight = 1000\ntls = {}\n", Code::NotAvailable);
+    refused("[gateway]\nlisten = \"[::1]:1\"\nin_flight = 1000\nmode = \"observe\"\n", Code::NotAvailable);
+    refused("[store]\nledger = \"postgresql\"\n", Code::NotAvailable);
+}
+
+#[test]
+fn classes() {
+    refused("[route.x]\n", Code::RouteClass);
+    refused("[route.x.publicread]\n", Code::RouteClass);
+    refused(&(direct("") + "\n" + &read("")), Code::RouteClass);
+    refused(&(direct("") + "\n[route.x.effect]\n"), Code::NotAvailable);
+    refused("[route]\nx = 1\n", Code::WrongType);
+    refused("[route]\n", Code::Empty);
+}
+
+#[test]
+fn waivers_silence_exactly_their_code() {
+    let waived =
+        "[check]\nallow = [{ code = \"BS0511\", reason = \"a test machine\" }]\n[store]\npath = \"/tmp\"\n";
+    let loaded = parsed(waived).1.unwrap();
+    let codes: Vec<_> = loaded.warnings.iter().map(|warning| warning.code).collect();
+    assert_eq!(codes, [Code::Unmeasured]);
+    assert_eq!(loaded.waived.len(), 1);
+    assert_eq!(loaded.waived[0].diagnostic.code, Code::TemporaryStore);
+    assert_eq!(loaded.waived[0].reason, "a test machine");
+    for code in ["BS0703", "BS9999", "0511", ""] {
+        refused(&format!("[check]\nallow = [{{ code = {code:?}, reason = \"x\" }}]\n"), Code::UnknownWaiver);
+    }
+    refused("[check]\nallow = [{ code = \"BS0511\" }]\n", Code::MissingKey);
+}

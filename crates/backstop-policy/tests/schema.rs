@@ -1,0 +1,114 @@
+//! The schema, the reader and the documented defaults say the same.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests stop the test")]
+
+mod support;
+
+use backstop_engine::policy::{Origin, RouteClass};
+use backstop_policy::{Code, Loaded, json_schema};
+use serde_json::Value as Json;
+use support::{diagnosed, parsed};
+
+/// Every table of the schema by its path; names in maps are `x`.
+fn tables(schema: &Json, path: &str, found: &mut Vec<(String, Json)>) {
+    let Some(properties) = schema["properties"].as_object() else {
+        if schema["additionalProperties"].is_object() {
+            tables(&schema["additionalProperties"], &format!("{path}.x"), found);
+        }
+        return;
+    };
+    found.push((path.trim_start_matches('.').to_owned(), schema.clone()));
+    for (key, value) in properties {
+        tables(value, &format!("{path}.{key}"), found);
+    }
+}
+
+fn all_tables() -> Vec<(String, Json)> {
+    let mut found = Vec::new();
+    tables(&json_schema(), "", &mut found);
+    found.retain(|(path, _)| path.split('.').count() >= 1 && !path.is_empty() && path != "route.x");
+    found
+}
+
+#[test]
+fn the_reader_knows_every_key_of_the_schema() {
+    let tables = all_tables();
+    assert!(tables.len() > 15, "{tables:?}");
+    for (path, table) in tables {
+        for key in table["properties"].as_object().unwrap().keys() {
+            let (_, diagnostics) = diagnosed(&format!("[{path}]\n{key} = 1979-05-27\n"));
+            let at = format!("{path}.{key}");
+            let wrong_type = diagnostics.iter().any(|d| d.code == Code::WrongType && d.message.contains(&at));
+            assert!(wrong_type, "{at}: {diagnostics:#?}");
+            let unknown = diagnostics.iter().find(|d| matches!(d.code, Code::UnknownKey | Code::OtherClass));
+            assert_eq!(unknown, None, "{at}");
+        }
+    }
+}
+
+#[test]
+fn the_reader_misses_exactly_the_required_keys() {
+    for (path, table) in all_tables() {
+        let (_, diagnostics) = diagnosed(&format!("[{path}]\n"));
+        let mut missing: Vec<_> = diagnostics
+            .iter()
+            .filter(|d| matches!(d.code, Code::MissingKey | Code::MissingContract))
+            .filter_map(|d| d.message.split('`').nth(1)?.strip_prefix(&format!("{path}.")))
+            .filter(|key| !key.contains('.'))
+            .collect();
+        missing.sort_unstable();
+        let required = table["required"].as_array().cloned().unwrap_or_default();
+        let mut required: Vec<_> = required.iter().filter_map(Json::as_str).collect();
+        required.sort_unstable();
+        assert_eq!(missing, required, "{path}");
+    }
+}
+
+/// `key = default` for every key whose documentation begins its default with a literal.
+fn documented_defaults(path: &str) -> String {
+    let tables = all_tables();
+    let (_, table) = tables.iter().find(|(other, _)| other == path).unwrap();
+    let mut text = format!("[{path}]\n");
+    for (key, schema) in table["properties"].as_object().unwrap() {
+        let about = schema["description"].as_str().unwrap_or_default();
+        if let Some(literal) = about.split(" Default: `").nth(1).and_then(|rest| rest.split('`').next()) {
+            text.push_str(&format!("{key} = {literal}\n"));
+        }
+    }
+    text
+}
+
+const ROUTE: &str =
+    "match = \"GET /x\"\ndependency = \"x\"\ndeadline = \"2s\"\nin_flight = 9\nmax_age = \"1s\"\n";
+
+#[test]
+fn the_documented_defaults_are_the_real_ones() {
+    let gateway = "listen = \"127.0.0.1:1\"\nin_flight = 100\n";
+    let dependency = "url = \"http://x\"\n";
+    let minimal =
+        format!("[gateway]\n{gateway}\n[dependency.x]\n{dependency}\n[route.x.public_read]\n{ROUTE}");
+    let explicit = [
+        documented_defaults("gateway") + gateway,
+        documented_defaults("gateway.limits"),
+        documented_defaults("store"),
+        documented_defaults("store.snapshots"),
+        documented_defaults("dependency.x") + dependency,
+        documented_defaults("route.x.public_read") + ROUTE,
+    ]
+    .join("\n");
+    for written in
+        ["drain = \"10s\"", "memory = \"64 MiB\"", "connections = 64", "buffer = \"1 MiB\"", "queue = \"0\""]
+    {
+        assert!(explicit.contains(written), "{explicit}");
+    }
+    let settings = |text: &str| {
+        let mut loaded: Loaded = parsed(text).1.unwrap();
+        loaded.dependencies[0].origin = Origin::NONE;
+        loaded.routes[0].origin = Origin::NONE;
+        let RouteClass::PublicRead(read) = loaded.policy.routes.remove(0).class else {
+            panic!("not a public read")
+        };
+        format!("{:#?}", (loaded.gateway, loaded.store, loaded.dependencies, loaded.routes, read))
+    };
+    assert_eq!(settings(&minimal), settings(&explicit));
+}

@@ -1,0 +1,171 @@
+//! Storing an answer.
+
+use std::borrow::Borrow;
+use std::sync::Arc;
+
+use backstop_engine::time::Now;
+
+use super::{Copies, Inner};
+use crate::bodies::Evicted;
+use crate::copy::StoredCopy;
+use crate::health::add;
+use crate::index::{Place, Queued, Removed, Shard, Stored, Variant};
+use crate::key::CopyKey;
+use crate::marks::ReadTicket;
+use crate::queue::Put;
+use crate::routes::Route;
+
+/// What became of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PutOutcome {
+    /// It is the copy now; in memory at once, on disk soon (unless the queue was full, which is counted).
+    Stored,
+    /// A read that began later has already stored its answer.
+    OlderThanStored,
+    /// Something that touches it was withdrawn after its read began, or may have been.
+    Withdrawn,
+    /// It is larger than a copy may be.
+    TooLarge,
+    /// It varies on everything (`Vary: *`), so no request could select it.
+    Unselectable,
+    /// There are too many routes to tell apart.
+    TooManyRoutes,
+}
+
+impl Copies {
+    /// Keeps an answer as the copy for its key and variant. Never waits.
+    ///
+    /// `ticket` was taken before the read began; an answer whose read began before a withdrawal that touches it, or
+    /// before the read of what is already stored, is refused.
+    pub fn put(
+        &self,
+        key: impl Borrow<CopyKey>,
+        copy: StoredCopy,
+        ticket: ReadTicket,
+        now: Now,
+    ) -> PutOutcome {
+        self.inner.put(key.borrow(), copy, ticket, now)
+    }
+}
+
+impl Inner {
+    fn put(&self, key: &CopyKey, mut copy: StoredCopy, ticket: ReadTicket, now: Now) -> PutOutcome {
+        self.note_mono(now);
+        if copy.vary.iter().any(|field| field.name == "*") {
+            return PutOutcome::Unselectable;
+        }
+        if copy.weight() + key.bytes() as u64 > self.options.copy_bytes.min(self.bodies.largest()) {
+            return PutOutcome::TooLarge;
+        }
+        let Some(route) = self.routes.get(&key.route) else { return PutOutcome::TooManyRoutes };
+        copy.vary.sort_by(|a, b| a.name.as_str().cmp(b.name.as_str()));
+
+        let located = self.index.locate(key);
+        let number = located.shard();
+        let mut shard = self.index.write(number);
+        self.sweep_stale(number, &mut shard);
+        shard.marks.prune(self.mark_horizon(now));
+        route.about_to_store();
+        if route.refuse(ticket.generation)
+            || self.routes.refuse(ticket.generation)
+            || shard.marks.refuse(&key.target, ticket.generation)
+        {
+            return PutOutcome::Withdrawn;
+        }
+        let before = (shard.bytes(), shard.len());
+        let mut removed = Vec::new();
+        let place = shard.place_or_insert(located, key, &route);
+        let Some(id) = self.variant_for(&mut shard, place, &route, &copy, ticket, &mut removed) else {
+            return PutOutcome::OlderThanStored;
+        };
+        let evicted = self.replace(&mut shard, number, place, id, Arc::new(copy), ticket.generation);
+        let kept = removed.len();
+        shard.shrink_to(self.index.bytes_per_shard(), place, &mut removed);
+        add(&self.counters.index_evictions, (removed.len() - kept) as u64);
+        self.forget(&removed);
+        self.account(before, (shard.bytes(), shard.len()));
+        drop(shard);
+        self.evicted(&evicted);
+        PutOutcome::Stored
+    }
+
+    /// The variant that the answer becomes the content of, made if there is none. `None` if it holds a newer answer
+    /// already. Variants whose route was withdrawn since leave: nothing may fall back to what the disk has of them.
+    fn variant_for(
+        &self,
+        shard: &mut Shard,
+        place: Place,
+        route: &Route,
+        copy: &StoredCopy,
+        ticket: ReadTicket,
+        removed: &mut Vec<Removed>,
+    ) -> Option<u64> {
+        let mut known = None;
+        let mut stale = Vec::new();
+        for variant in shard.variants(place) {
+            if route.refuse(variant.generation) {
+                stale.push(variant.id);
+            } else if variant.vary[..] == copy.vary[..] {
+                if variant.facts.observed_at.began_after(&copy.facts.observed_at) {
+                    return None;
+                }
+                known = Some(variant.id);
+            }
+        }
+        let id = known.unwrap_or_else(|| {
+            let id = self.new_id();
+            let variant = Variant {
+                id,
+                vary: copy.vary.clone().into_boxed_slice(),
+                facts: copy.facts,
+                generation: ticket.generation,
+                resident: false,
+                queued: None,
+                stored: Stored::No,
+            };
+            shard.push(place, variant, removed);
+            id
+        });
+        for id in stale {
+            shard.remove_variant(place, id, removed);
+        }
+        Some(id)
+    }
+
+    /// Gives a variant new content: in memory, and queued for the disk. Who had to leave memory for it is returned,
+    /// to be followed up once the shard is free.
+    pub(crate) fn replace(
+        &self,
+        shard: &mut Shard,
+        number: u16,
+        place: Place,
+        id: u64,
+        copy: Arc<StoredCopy>,
+        generation: u64,
+    ) -> Evicted {
+        let Some(variant) = shard.variant_mut(place, id) else { return Evicted::new() };
+        variant.renew_facts(copy.facts);
+        variant.generation = generation;
+        variant.resident = true;
+        self.queue_write(variant, number, place, &copy);
+        self.bodies.insert(id, copy, number, place)
+    }
+
+    /// Queues the content of a variant for the disk. If the queue is full the disk keeps what it has.
+    fn queue_write(&self, variant: &mut Variant, number: u16, place: Place, copy: &Arc<StoredCopy>) {
+        let Some(queue) = &self.queue else { return };
+        let old = variant.queued.as_ref().map(|queued| queued.copy.weight());
+        let waiting = variant.queued.as_ref().is_some_and(|queued| queued.waiting);
+        let queued = queue.reserve(copy.weight(), old)
+            && (waiting || queue.put(Put { id: variant.id, shard: number, place }) || {
+                queue.release(copy.weight());
+                variant.queued = None;
+                false
+            });
+        if queued {
+            variant.queued = Some(Queued { copy: copy.clone(), waiting: true });
+        } else {
+            add(&self.counters.writes_dropped, 1);
+        }
+    }
+}

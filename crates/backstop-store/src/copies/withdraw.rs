@@ -1,0 +1,104 @@
+//! Withdrawing copies.
+
+use backstop_engine::time::Now;
+
+use super::{Copies, Inner};
+use crate::confirm::Confirmation;
+use crate::key::{Target, site};
+
+/// What is withdrawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Withdrawal {
+    /// Every copy of one target, whatever its route, partition and variant.
+    Target(Target),
+    /// Every copy below a path of a host, whatever its query.
+    Path {
+        /// The host, in lower case.
+        host: Box<str>,
+        /// The path.
+        path: Box<str>,
+    },
+    /// Every copy of a route.
+    Route(Box<str>),
+}
+
+/// What became of a withdrawal.
+#[derive(Debug)]
+pub enum Withdrawn {
+    /// No copy was stored, neither in memory nor on disk. Reads that began before are refused all the same.
+    NothingStored,
+    /// In memory the copies are gone; the confirmation completes once they are gone from disk for good.
+    Pending(Confirmation),
+}
+
+impl Copies {
+    /// Withdraws copies: from memory at once, from disk as soon as it confirms. Reads that began before are refused
+    /// from now on. Never waits, and is never dropped.
+    pub fn withdraw(&self, withdrawal: Withdrawal, now: Now) -> Withdrawn {
+        let inner = &*self.inner;
+        inner.note_mono(now);
+        let generation = inner.new_generation();
+        let (stored, ids) = match &withdrawal {
+            Withdrawal::Target(target) => inner.withdraw_target(target.site(), Some(target), generation, now),
+            Withdrawal::Path { host, path } => {
+                inner.withdraw_target(&site(host, path), None, generation, now)
+            }
+            Withdrawal::Route(route) => (inner.withdraw_route(route, generation), Vec::new()),
+        };
+        let Some(queue) = &inner.queue else {
+            return if stored {
+                Withdrawn::Pending(Confirmation::immediate())
+            } else {
+                Withdrawn::NothingStored
+            };
+        };
+        if !stored && !queue.may_hold_unknown() {
+            return Withdrawn::NothingStored;
+        }
+        let route = match withdrawal {
+            Withdrawal::Route(route) => Some(route),
+            Withdrawal::Target(_) | Withdrawal::Path { .. } => None,
+        };
+        Withdrawn::Pending(queue.erase(ids, route))
+    }
+}
+
+impl Inner {
+    /// Withdraws one target, or a whole path. Says whether anything was stored, and what the disk may hold of it.
+    fn withdraw_target(
+        &self,
+        site: &[u8],
+        target: Option<&Target>,
+        generation: u64,
+        now: Now,
+    ) -> (bool, Vec<u64>) {
+        let (hash, shard) = self.index.locate_site(site);
+        let mut shard = self.index.write(shard);
+        let before = (shard.bytes(), shard.len());
+        shard.marks.prune(self.mark_horizon(now));
+        let query = target.map(Target::query);
+        shard.marks.set(site, query, generation, now.mono);
+        let mut removed = Vec::new();
+        shard.remove_below(hash, site, query, &mut removed);
+        let ids = self.release(&removed);
+        self.account(before, (shard.bytes(), shard.len()));
+        (!removed.is_empty(), ids)
+    }
+
+    /// Withdraws a route. Says whether it may have had a copy.
+    fn withdraw_route(&self, name: &str, generation: u64) -> bool {
+        match self.routes.get(name) {
+            Some(route) => {
+                let stored = route.withdraw(generation);
+                if stored && self.queue.is_none() {
+                    self.stale_everywhere();
+                }
+                stored
+            }
+            None => {
+                self.routes.raise_horizon(generation);
+                false
+            }
+        }
+    }
+}

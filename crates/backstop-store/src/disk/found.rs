@@ -1,0 +1,157 @@
+//! Taking over what a disk holds.
+//!
+//! The first time, everything that is whole and was not withdrawn enters the index. Whatever was withdrawn since the
+//! process began, while the disk could not be read, is refused by the same marks that refuse late reads.
+//!
+//! Every further time the index already knows better: what the disk holds is compared with it. A record that the
+//! index does not know was deleted or replaced, and the deletion was lost with the failure, so it is deleted again; a
+//! variant of which the disk holds nothing lives on only if it is in memory.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Disk, DiskError, Found};
+use crate::codec::{Entry, decode_entry};
+use crate::copies::Inner;
+use crate::health::add;
+use crate::index::{Place, SHARDS, Shard, Stored, Variant};
+
+/// What was taken over.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    pub(super) copies: u64,
+    pub(super) corrupt: u64,
+    pub(super) next_sequence: u64,
+    /// Records to delete.
+    pub(super) unwanted: Vec<u64>,
+}
+
+/// Takes over what `disk` holds; `first` says that nothing was taken over before.
+pub(super) fn take(inner: &Inner, disk: &dyn Disk, first: bool) -> Result<Taken, DiskError> {
+    let mut taken = Taken::default();
+    let mut withdrawn: HashMap<Box<str>, u64> = HashMap::new();
+    let mut seen = HashSet::new();
+    disk.scan(&mut |found| match found {
+        Found::Wall(wall) => inner.adopt_wall(wall),
+        Found::Withdrawn { route, sequence } => {
+            taken.next_sequence = taken.next_sequence.max(sequence.saturating_add(1));
+            withdrawn.insert(route.into(), sequence);
+        }
+        Found::Entry { id, bytes } => {
+            let Some(entry) = decode_entry(bytes).ok().filter(|entry| entry.id == id) else {
+                taken.corrupt += 1;
+                taken.unwanted.push(id);
+                return;
+            };
+            taken.next_sequence = taken.next_sequence.max(entry.sequence.saturating_add(1));
+            let gone = withdrawn.get(&entry.key.route).is_some_and(|mark| entry.sequence < *mark);
+            let wanted = !gone
+                && if first { inner.adopt(entry, &mut taken.unwanted) } else { inner.recognise(&entry) };
+            if wanted {
+                taken.copies += 1;
+                seen.insert(id);
+            } else {
+                taken.unwanted.push(id);
+            }
+        }
+    })?;
+    add(&inner.counters.corrupt, taken.corrupt);
+    if !first {
+        inner.drop_unless(&seen);
+    }
+    Ok(taken)
+}
+
+impl Inner {
+    /// Lets an entry of an earlier life into the index. `false` if it is not wanted.
+    fn adopt(&self, entry: Entry, unwanted: &mut Vec<u64>) -> bool {
+        let Some(route) = self.routes.get(&entry.key.route) else { return false };
+        let located = self.index.locate(&entry.key);
+        let mut shard = self.index.write(located.shard());
+        let before = (shard.bytes(), shard.len());
+        route.about_to_store();
+        if route.refuse(0) || self.routes.refuse(0) || shard.marks.refuse(&entry.key.target, 0) {
+            return false;
+        }
+        let place = shard.place_or_insert(located, &entry.key, &route);
+        let twin = shard.variants(place).find(|variant| variant.vary[..] == entry.vary[..]);
+        let twin = twin.map(|twin| (twin.id, twin.facts.observed_at));
+        if twin.is_some_and(|(_, observed_at)| !entry.facts.observed_at.began_after(&observed_at)) {
+            return false;
+        }
+        let variant = Variant {
+            id: entry.id,
+            vary: entry.vary.into_boxed_slice(),
+            facts: entry.facts,
+            generation: 0,
+            resident: false,
+            queued: None,
+            stored: Stored::Same,
+        };
+        let mut removed = Vec::new();
+        shard.push(place, variant, &mut removed);
+        if let Some((id, _)) = twin {
+            shard.remove_variant(place, id, &mut removed);
+        }
+        let kept = removed.len();
+        shard.shrink_to(self.index.bytes_per_shard(), place, &mut removed);
+        add(&self.counters.index_evictions, (removed.len() - kept) as u64);
+        unwanted.extend(self.release(&removed));
+        self.account(before, (shard.bytes(), shard.len()));
+        true
+    }
+
+    /// Whether the index knows this entry; what it thinks of the disk is then set right.
+    fn recognise(&self, entry: &Entry) -> bool {
+        let located = self.index.locate(&entry.key);
+        let mut shard = self.index.write(located.shard());
+        let Some(place) =
+            shard.place(located, &entry.key).filter(|place| shard.live(*place, entry.id).is_some())
+        else {
+            return false;
+        };
+        if let Some(variant) = shard.variant_mut(place, entry.id) {
+            variant.set_stored(Some(entry.facts));
+        }
+        true
+    }
+
+    /// Takes note that the disk holds nothing but `seen`.
+    fn drop_unless(&self, seen: &HashSet<u64>) {
+        for shard in 0..SHARDS as u16 {
+            let mut shard = self.index.write(shard);
+            let before = (shard.bytes(), shard.len());
+            let missing: Vec<_> = shard
+                .all()
+                .filter(|(_, variant)| variant.stored != Stored::No && !seen.contains(&variant.id))
+                .map(|(place, variant)| (place, variant.id))
+                .collect();
+            for (place, id) in missing {
+                self.not_on_disk(&mut shard, place, id);
+            }
+            self.account(before, (shard.bytes(), shard.len()));
+        }
+    }
+
+    /// The disk holds nothing of a variant: it lives on only if it is in memory or on its way.
+    pub(super) fn not_on_disk(&self, shard: &mut Shard, place: Place, id: u64) {
+        let mut removed = Vec::new();
+        if let Some(variant) = shard.variant_mut(place, id) {
+            variant.set_stored(None);
+            if !variant.settle() {
+                shard.remove_variant(place, id, &mut removed);
+            }
+        }
+        self.forget(&removed);
+    }
+
+    /// An entry left the disk, or could not be read.
+    pub(super) fn lost(&self, entry: &Entry) {
+        let located = self.index.locate(&entry.key);
+        let mut shard = self.index.write(located.shard());
+        let before = (shard.bytes(), shard.len());
+        if let Some(place) = shard.place(located, &entry.key) {
+            self.not_on_disk(&mut shard, place, entry.id);
+        }
+        self.account(before, (shard.bytes(), shard.len()));
+    }
+}

@@ -1,0 +1,65 @@
+use std::time::Duration;
+
+use backstop_engine::snapshot::{CopyFacts, ObservedAt, OriginLimit};
+
+use super::super::variant::Stored;
+use super::*;
+use crate::key::Target;
+
+fn variant(id: u64) -> Variant {
+    Variant {
+        id,
+        vary: Box::default(),
+        facts: CopyFacts {
+            observed_at: ObservedAt::new(Default::default(), Duration::ZERO),
+            origin_limit: OriginLimit::Unlimited,
+        },
+        generation: 0,
+        resident: true,
+        queued: None,
+        stored: Stored::No,
+    }
+}
+
+fn key(path: &str, query: Option<&str>) -> CopyKey {
+    CopyKey { target: Target::new("h", path, query), route: "r".into(), partition: Box::default() }
+}
+
+/// Every key and every path has the same hash, so only full comparison tells them apart.
+const SAME: Located = Located { site: 7, key: 7 };
+
+#[test]
+fn keys_with_the_same_hash_are_told_apart() {
+    let (mut shard, route, mut removed) = (Shard::default(), Arc::new(Route::default()), Vec::new());
+    let keys: Vec<CopyKey> = (0..6).map(|number| key(&format!("/{number}"), None)).collect();
+    for (id, key) in (0..).zip(&keys) {
+        let place = shard.place_or_insert(SAME, key, &route);
+        shard.push(place, variant(id), &mut removed);
+        assert_eq!(shard.place_or_insert(SAME, key, &route), place);
+    }
+    // From the middle, the end and the beginning of the chain.
+    for gone in [2, 0, 5, 1, 4, 3] {
+        let place = shard.place(SAME, &keys[gone]).unwrap();
+        shard.remove_variant(place, gone as u64, &mut removed);
+        assert_eq!(shard.place(SAME, &keys[gone]), None);
+        let ids = keys.iter().filter_map(|key| shard.select(SAME, key, &HeaderMap::new()));
+        assert_eq!(ids.count(), shard.len());
+    }
+    assert_eq!((shard.bytes(), shard.len(), removed.len()), (0, 0, 6));
+    assert!(shard.by_key.is_empty() && shard.by_path.is_empty() && shard.free.len() == shard.slots.len());
+}
+
+#[test]
+fn paths_with_the_same_hash_are_told_apart() {
+    let (mut shard, route, mut removed) = (Shard::default(), Arc::new(Route::default()), Vec::new());
+    let keys = [key("/a", None), key("/a", Some("q")), key("/b", None), key("/b", Some("q"))];
+    for (id, key) in (0..).zip(&keys) {
+        let place = shard.place_or_insert(SAME, key, &route);
+        shard.push(place, variant(id), &mut removed);
+    }
+    shard.remove_below(7, keys[0].target.site(), Some(Some("q")), &mut removed);
+    assert_eq!(removed.drain(..).map(|removed| removed.variant.id).collect::<Vec<_>>(), [1]);
+    shard.remove_below(7, keys[2].target.site(), None, &mut removed);
+    assert_eq!(removed.drain(..).map(|removed| removed.variant.id).collect::<Vec<_>>(), [2, 3]);
+    assert_eq!(shard.len(), 1);
+}

@@ -1,0 +1,46 @@
+//! Copies: the last correct answers, kept for the moment in which nobody can give a new one.
+//!
+//! What is stored here was judged before: the caller decides what a correct answer is and whether a copy may still be
+//! served. The store decides none of that. It promises:
+//!
+//! - **A date is never changed.** It travels with the content, through memory, disk and restart. Serving does not renew
+//!   it; only the origin's word does ([`Copies::renew`]).
+//! - **An older read never replaces a newer one**, and a read that began before a withdrawal that touches it is never
+//!   stored. Where the store no longer knows, it refuses.
+//! - **A withdrawn copy is gone**: from memory at once, from disk once the [`Confirmation`] completes, also after
+//!   `kill -9`.
+//! - **A copy is whole or absent.** Every record carries a checksum over all of it; one that fails is dropped, counted
+//!   and never served.
+//! - **The disk costs copies, never requests.** No call waits for it. Full, slow, broken, damaged or locked, it is
+//!   reported ([`OpenReport`], [`StoreHealth`]) and done without, and tried again.
+//! - **Everything is bounded**: memory, index, file, queues, marks, variants of a key.
+//!
+//! The store reads no clock. Every call that depends on time is given [`Now`](backstop_engine::time::Now).
+
+mod bodies;
+pub mod codec;
+mod confirm;
+mod copies;
+mod copy;
+pub mod disk;
+mod health;
+mod index;
+mod key;
+mod marks;
+mod options;
+mod queue;
+#[cfg(feature = "redb")]
+pub mod redb;
+mod routes;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+mod vary;
+
+pub use confirm::{Confirmation, PendingLoad, WithdrawError};
+pub use copies::{Copies, LoadError, Loaded, PutOutcome, RenewOutcome, Renewal, Withdrawal, Withdrawn};
+pub use copy::StoredCopy;
+pub use health::{DiskState, DiskTrouble, StoreHealth};
+pub use key::{CopyKey, Target};
+pub use marks::ReadTicket;
+pub use options::{OpenReport, StoreOptions};
+pub use vary::VaryField;

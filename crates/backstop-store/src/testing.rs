@@ -1,0 +1,11 @@
+//! For tests: the contract that every store keeps, whatever it is kept on, and a disk that does as it is told.
+//!
+//! A new [`Medium`](crate::disk::Medium) runs [`contract`] and has then shown what the rest of Backstop relies on.
+
+mod contract;
+mod fake;
+mod samples;
+
+pub use contract::{Backend, contract};
+pub use fake::{FakeMedium, Handle};
+pub use samples::{block_on, copy, headers, key, now, now_in_boot};

@@ -1,0 +1,181 @@
+//! Policies written in code, for those who use the library without a policy file.
+//!
+//! `deadline`, `in_flight` and `max_age` have no default: they are the operator's contract. The types hold this: a
+//! policy exists only once they are given.
+
+use std::time::Duration;
+
+use backstop_engine::policy::{
+    AfterRestart, Correct, Dependency, DependencyId, Direct, FixedAnswer, Incorrect, KeyPart, Mode, Optional,
+    Origin, Otherwise, Policy, PublicRead, Route, RouteClass, RouteOrigins, StatusSet, UnavailableStatus,
+};
+
+/// A route without its limit.
+#[derive(Clone, Debug)]
+#[must_use = "a route becomes a policy with `in_flight`"]
+pub struct NeedsLimit {
+    name: Box<str>,
+    deadline: Duration,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    PublicRead,
+    Optional(Otherwise),
+    Direct,
+}
+
+/// A `public_read` route without its age limit.
+#[derive(Clone, Debug)]
+#[must_use = "a public read becomes a policy with `max_age`"]
+pub struct NeedsMaxAge(Builder);
+
+/// A route that is complete; what else is set here has a default.
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `policy`"]
+pub struct Builder {
+    route: Route,
+    connections: u32,
+    queue: Duration,
+}
+
+/// A read whose last correct answer may be served, within a total deadline.
+pub fn public_read(name: &str, deadline: Duration) -> PublicReadNeedsLimit {
+    PublicReadNeedsLimit(NeedsLimit { name: name.into(), deadline, kind: Kind::PublicRead })
+}
+
+/// A part that is replaced by a general answer when it is slow or fails.
+pub fn optional(name: &str, deadline: Duration, answer: FixedAnswer) -> NeedsLimit {
+    NeedsLimit { name: name.into(), deadline, kind: Kind::Optional(Otherwise::Prepared(answer)) }
+}
+
+/// A call without any alternative: one deadline, one limit.
+pub fn direct(name: &str, deadline: Duration) -> NeedsLimit {
+    NeedsLimit { name: name.into(), deadline, kind: Kind::Direct }
+}
+
+/// A `public_read` route without its limits.
+#[derive(Clone, Debug)]
+#[must_use = "a route becomes a policy with `in_flight`"]
+pub struct PublicReadNeedsLimit(NeedsLimit);
+
+impl PublicReadNeedsLimit {
+    /// Requests in flight at once, answers from copies included; the excess is refused at once.
+    pub fn in_flight(self, in_flight: u32) -> NeedsMaxAge {
+        NeedsMaxAge(self.0.in_flight(in_flight))
+    }
+}
+
+impl NeedsMaxAge {
+    /// The oldest copy that may be served, inclusive.
+    pub fn max_age(mut self, max_age: Duration) -> Builder {
+        if let RouteClass::PublicRead(read) = &mut self.0.route.class {
+            read.max_age = max_age;
+        }
+        self.0
+    }
+}
+
+impl NeedsLimit {
+    /// Requests in flight at once, alternatives included; the excess is refused at once.
+    pub fn in_flight(self, in_flight: u32) -> Builder {
+        let class = match self.kind {
+            Kind::Direct => RouteClass::Direct(Direct::default()),
+            Kind::Optional(otherwise) => RouteClass::Optional(Optional { otherwise }),
+            Kind::PublicRead => RouteClass::PublicRead(PublicRead {
+                max_age: Duration::ZERO,
+                after_restart: AfterRestart::Verify,
+                gone: StatusSet::of(&[404, 410]),
+                incorrect: Incorrect::Propagate,
+                override_origin: false,
+                buffer_bytes: 1 << 20,
+                languages: Vec::new(),
+                key: Vec::new(),
+                correct: Correct::default(),
+            }),
+        };
+        let route = Route {
+            name: self.name,
+            function: None,
+            dependency: DependencyId(0),
+            deadline: self.deadline,
+            in_flight,
+            fallback_in_flight: 0,
+            mode: Mode::Enforce,
+            declared: StatusSet::EMPTY,
+            abandon_hold: None,
+            unavailable_status: UnavailableStatus::Contract,
+            class,
+            origins: RouteOrigins::default(),
+        };
+        Builder { route, connections: in_flight, queue: Duration::ZERO }
+    }
+}
+
+impl Builder {
+    /// Calls of the dependency under way at once. Default: `in_flight`.
+    pub fn connections(mut self, connections: u32) -> Self {
+        self.connections = connections;
+        self
+    }
+
+    /// How long to wait for one of them. Default: not at all.
+    pub fn queue(mut self, queue: Duration) -> Self {
+        self.queue = queue;
+        self
+    }
+
+    /// A limited lane in which copies are served when `in_flight` refuses. Default: none.
+    pub fn fallback_in_flight(mut self, fallback_in_flight: u32) -> Self {
+        self.route.fallback_in_flight = fallback_in_flight;
+        self
+    }
+
+    /// Statuses that count as failures beside 502, 503 and 504. Default: none.
+    pub fn declared(mut self, statuses: &[u16]) -> Self {
+        self.route.declared = StatusSet::of(statuses);
+        self
+    }
+
+    /// What an answer of a `public_read` must be. Default: complete.
+    pub fn correct(mut self, correct: Correct) -> Self {
+        if let RouteClass::PublicRead(read) = &mut self.route.class {
+            read.correct = correct;
+        }
+        self
+    }
+
+    /// What tells copies of a `public_read` apart beyond host, path, query and `Vary`. Default: nothing.
+    pub fn key(mut self, key: Vec<KeyPart>) -> Self {
+        if let RouteClass::PublicRead(read) = &mut self.route.class {
+            read.key = key;
+        }
+        self
+    }
+
+    /// The languages of a `public_read`. Default: `Accept-Language` is left alone.
+    pub fn languages(mut self, languages: &[&str]) -> Self {
+        if let RouteClass::PublicRead(read) = &mut self.route.class {
+            read.languages = languages.iter().map(|&language| language.into()).collect();
+        }
+        self
+    }
+
+    /// The policy of this one route, over a dependency of the same name. The process's limit is the route's.
+    pub fn policy(self) -> Policy {
+        let dependency = Dependency {
+            name: self.route.name.clone(),
+            connections: self.connections,
+            queue: self.queue,
+            connections_origin: Origin::NONE,
+        };
+        let in_flight = self.route.in_flight.saturating_add(self.route.fallback_in_flight);
+        Policy {
+            in_flight,
+            in_flight_origin: Origin::NONE,
+            dependencies: vec![dependency],
+            routes: vec![self.route],
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! A route around a plain async function: no HTTP, the same engine.
+//!
+//! ```
+//! # use std::time::Duration;
+//! # use backstop::call::{Answered, Reads, Unanswered};
+//! # use backstop::engine::failure::FailureKind;
+//! # use backstop::engine::policy::Policy;
+//! # use backstop::{Backstop, clock::Clock, builder};
+//! # #[derive(Debug)] struct Unreachable;
+//! # async fn ask_the_catalog(id: u32) -> Result<String, Unreachable> { Ok(format!("product {id}")) }
+//! # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+//! let policy = builder::public_read("description", Duration::from_millis(300))
+//!     .in_flight(200)
+//!     .max_age(Duration::from_secs(60))
+//!     .policy();
+//! let reads = Reads::new(Clock::system()?, policy, 10_000, |_: &Unreachable| Some(FailureKind::Connect))?;
+//!
+//! let answered = reads.read(42, || ask_the_catalog(42)).await.expect("there is an answer");
+//! println!("{}, {} s old, from {}", answered.value, answered.age.as_secs(), answered.source.token());
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+
+use std::future::Future;
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use backstop_engine::engine::{Engine, RouteState};
+use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
+use backstop_engine::flow::{
+    Attempt, AttemptId, BodyFacts, CopyAction, CopyUse, Event, Flow, HeadFacts, Method, Reply, RequestFacts,
+    Trace,
+};
+use backstop_engine::outcome::{Outcome, Reason, Source};
+use backstop_engine::policy::{Policy, PolicyError, RouteId};
+use backstop_engine::snapshot::{CopyFacts, ObservedAt, OriginLimit};
+use quick_cache::sync::{Cache, EntryAction, EntryResult};
+
+use crate::clock::Clock;
+use crate::driver::{Hands, Waiters, drive};
+use crate::service::Entropy;
+use crate::upstream::Progress;
+
+/// A protected read: keys `K`, values `T`, errors `E`. Share it behind an [`Arc`].
+pub struct Reads<K, T, E> {
+    engine: Arc<Engine>,
+    clock: Clock,
+    waiters: Waiters,
+    copies: Cache<K, (CopyFacts, T)>,
+    withdrawals: Withdrawals,
+    classify: Box<Classify<E>>,
+    entropy: Entropy,
+}
+
+/// How often something was withdrawn, in as many counters as keep unrelated keys mostly apart. A read that finds its
+/// key's counter changed may have seen what was withdrawn, and is not kept: a needless mismatch costs one copy.
+struct Withdrawals {
+    counters: [AtomicU64; 256],
+    places: RandomState,
+}
+
+impl Withdrawals {
+    fn of<K: Hash>(&self, key: &K) -> &AtomicU64 {
+        let [place, ..] = self.places.hash_one(key).to_ne_bytes();
+        &self.counters[usize::from(place)]
+    }
+}
+
+type Classify<E> = dyn Fn(&E) -> Option<FailureKind> + Send + Sync;
+
+/// A value with where it comes from and how old it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered<T> {
+    /// The value.
+    pub value: T,
+    /// The dependency itself, or the last correct read.
+    pub source: Source,
+    /// Its age; zero from the dependency itself.
+    pub age: Duration,
+}
+
+/// No value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unanswered<E> {
+    /// Refused: a limit, or no copy that could be served.
+    #[error("rejected: {}", .0.token())]
+    Rejected(Reason),
+    /// The dependency failed and there is no alternative.
+    #[error("failed: {}", .0.token())]
+    Failed(Reason),
+    /// An error that is no failure of the dependency, unchanged.
+    #[error(transparent)]
+    Propagated(E),
+}
+
+impl<K, T, E> Reads<K, T, E>
+where
+    K: Eq + Hash + Clone,
+    T: Clone,
+{
+    /// Protects reads with the first route of a policy. At most `copies` values are kept. `classify` tells which errors
+    /// are failures of the dependency.
+    ///
+    /// # Errors
+    /// A policy that the engine refuses.
+    pub fn new(
+        clock: Clock,
+        policy: Policy,
+        copies: usize,
+        classify: impl Fn(&E) -> Option<FailureKind> + Send + Sync + 'static,
+    ) -> Result<Self, PolicyError> {
+        let engine = Engine::new(policy)?;
+        let waiters = Waiters::of(&engine);
+        let copies = Cache::new(copies.max(1));
+        let withdrawals =
+            Withdrawals { counters: std::array::from_fn(|_| AtomicU64::new(0)), places: RandomState::new() };
+        let classify = Box::new(classify);
+        Ok(Self { engine, clock, waiters, copies, withdrawals, classify, entropy: Entropy::new() })
+    }
+
+    /// Reads a value: from the dependency, or the last correct one if it fails.
+    ///
+    /// # Errors
+    /// [`Unanswered`]. Dropping the future ends the read and returns its permits.
+    pub async fn read<R, F>(&self, key: K, ask: R) -> Result<Answered<T>, Unanswered<E>>
+    where
+        R: FnOnce() -> F,
+        F: Future<Output = Result<T, E>>,
+    {
+        let facts = RequestFacts { method: Method::Get, copies: CopyUse::Full, credential: false };
+        let withdrawals = self.withdrawals.of(&key);
+        let withdrawn_before = withdrawals.load(Ordering::SeqCst);
+        let begun = self.clock.now();
+        let mut flow = Flow::begin(&self.engine, RouteId(0), facts, begun, self.entropy.draw(), Trace::off());
+        let mut hands = Call { reads: self, key, ask: Some(ask), asked: None, copy: None };
+        let decision = drive(&mut flow, &mut hands, &self.clock, &self.waiters, None).await;
+        let Call { key, asked, copy, .. } = hands;
+        let account = decision.account;
+        let value = match (decision.reply, asked, copy) {
+            (Reply::Collected(_) | Reply::Streamed(_), Some(Ok(value)), _) => {
+                if decision.copy == CopyAction::Store
+                    && withdrawals.load(Ordering::SeqCst) == withdrawn_before
+                {
+                    self.keep(key.clone(), ObservedAt::new(begun, Duration::ZERO), value.clone());
+                    // Withdrawn in between: the withdrawal may have come before there was anything to remove.
+                    if withdrawals.load(Ordering::SeqCst) != withdrawn_before {
+                        self.copies.remove(&key);
+                    }
+                }
+                Ok((value, Duration::ZERO))
+            }
+            (Reply::Copy { age }, _, Some(value)) => Ok((value, age)),
+            (Reply::Propagated(_), Some(Err(error)), _) => Err(Unanswered::Propagated(error)),
+            _ => match account.outcome {
+                Outcome::Rejected => Err(Unanswered::Rejected(account.reason)),
+                _ => Err(Unanswered::Failed(account.reason)),
+            },
+        };
+        decision.settlement.complete();
+        value.map(|(value, age)| Answered { value, source: account.source, age })
+    }
+
+    /// Keeps a value as if it had been read at the given moment. A later read is never overwritten.
+    pub fn keep(&self, key: K, observed_at: ObservedAt, value: T) {
+        let facts = CopyFacts { observed_at, origin_limit: OriginLimit::Unlimited };
+        let mut value = Some(value);
+        let entry = self.copies.entry(&key, None, |_, kept| {
+            if !kept.0.observed_at.began_after(&observed_at)
+                && let Some(value) = value.take()
+            {
+                *kept = (facts, value);
+            }
+            EntryAction::Retain(())
+        });
+        if let (EntryResult::Vacant(place), Some(value)) = (entry, value) {
+            // Refused only if the place was withdrawn or filled meanwhile.
+            let _unless_overtaken = place.insert((facts, value));
+        }
+    }
+
+    /// Withdraws what is kept for a key: it changed, or it is gone. A read that began before is not kept any more.
+    pub fn withdraw(&self, key: &K) {
+        self.withdrawals.of(key).fetch_add(1, Ordering::SeqCst);
+        self.copies.remove(key);
+    }
+
+    /// The route's rules, limits and counters.
+    pub fn state(&self) -> &RouteState {
+        self.engine.route(RouteId(0))
+    }
+
+    /// The clock.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+}
+
+struct Call<'a, K, T, E, R> {
+    reads: &'a Reads<K, T, E>,
+    key: K,
+    ask: Option<R>,
+    asked: Option<Result<T, E>>,
+    copy: Option<T>,
+}
+
+impl<K, T, E, R, F> Hands for Call<'_, K, T, E, R>
+where
+    K: Eq + Hash + Clone,
+    T: Clone,
+    R: FnOnce() -> F,
+    F: Future<Output = Result<T, E>>,
+{
+    fn peek(&mut self) -> Option<CopyFacts> {
+        self.reads.copies.get(&self.key).map(|(facts, _)| facts)
+    }
+
+    async fn call(&mut self, attempt: Attempt, progress: &Progress) -> Event {
+        let id = attempt.id;
+        let Some(ask) = self.ask.take() else { return Event::Propagated { attempt: id } };
+        progress.enter(Phase::Head);
+        let asked = ask().await;
+        let failure = asked.as_ref().err().map(|error| (self.reads.classify)(error));
+        self.asked = Some(asked);
+        match failure {
+            None => {
+                Event::Head { attempt: id, head: HeadFacts { status: 200, has_body: true, degraded: None } }
+            }
+            Some(Some(kind)) => {
+                Event::Failed { attempt: id, failure: Failure::new(kind, Phase::Head, Sent::Maybe) }
+            }
+            Some(None) => Event::Propagated { attempt: id },
+        }
+    }
+
+    async fn collect(&mut self, attempt: AttemptId, _: u64) -> Event {
+        // A value is complete when it comes.
+        Event::Body { attempt, body: BodyFacts::Whole { correct: true, storable: true } }
+    }
+
+    async fn load(&mut self) -> Event {
+        let copy = self.reads.copies.get(&self.key);
+        self.copy = copy.as_ref().map(|(_, value)| value.clone());
+        Event::Copy(Ok(copy.map(|(facts, _)| facts)))
+    }
+}
+
+impl<K, T, E> std::fmt::Debug for Reads<K, T, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reads").field("engine", &self.engine).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,89 @@
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use backstop_engine::time::Mono;
+
+use super::manual::ManualClock;
+use super::system::SystemClock;
+
+/// Ends when its clock has reached a moment.
+#[must_use = "a sleep does nothing unless awaited"]
+pub struct Sleep {
+    at: Mono,
+    waiting: Waiting,
+}
+
+enum Waiting {
+    System { clock: Arc<SystemClock>, timer: Option<Pin<Box<tokio::time::Sleep>>> },
+    Manual { clock: ManualClock, moved: Pin<Box<dyn Future<Output = ()> + Send + Sync>> },
+}
+
+impl Sleep {
+    pub(super) fn system(clock: Arc<SystemClock>, at: Mono) -> Self {
+        Self { at, waiting: Waiting::System { clock, timer: None } }
+    }
+
+    pub(super) fn manual(clock: ManualClock, at: Mono) -> Self {
+        let moved = next_move(&clock);
+        Self { at, waiting: Waiting::Manual { clock, moved } }
+    }
+
+    /// Moves the end, earlier or later.
+    pub fn reset(&mut self, at: Mono) {
+        self.at = at;
+        if let Waiting::System { clock, timer: Some(timer) } = &mut self.waiting {
+            timer.as_mut().reset(tokio::time::Instant::now() + clock.mono().until(at));
+        }
+    }
+
+    /// The moment that is waited for.
+    pub fn at(&self) -> Mono {
+        self.at
+    }
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let at = self.at;
+        match &mut self.waiting {
+            // The runtime's timer stops in suspend and may be early by its granularity: ask the real clock each time.
+            Waiting::System { clock, timer } => loop {
+                let left = clock.mono().until(at);
+                if left.is_zero() {
+                    return Poll::Ready(());
+                }
+                let timer = timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(left)));
+                if timer.as_mut().poll(context).is_pending() {
+                    return Poll::Pending;
+                }
+                timer.as_mut().reset(tokio::time::Instant::now() + clock.mono().until(at));
+            },
+            // Register first, then look: a move between the two is then never missed.
+            Waiting::Manual { clock, moved } => loop {
+                let ready = moved.as_mut().poll(context).is_ready();
+                if clock.now().mono >= at {
+                    return Poll::Ready(());
+                }
+                if !ready {
+                    return Poll::Pending;
+                }
+                *moved = next_move(clock);
+            },
+        }
+    }
+}
+
+fn next_move(clock: &ManualClock) -> Pin<Box<dyn Future<Output = ()> + Send + Sync>> {
+    let clock = clock.clone();
+    Box::pin(async move { clock.moved().notified().await })
+}
+
+impl std::fmt::Debug for Sleep {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sleep").field("at", &self.at).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,151 @@
+//! The only place where a flow's steps become waiting.
+//!
+//! [`drive`] asks the [`Flow`] what to do, has the [`Hands`] do it within its time, and reports what came of it, until the
+//! flow has decided. Hands know what a request is (an HTTP exchange, a plain function call); they decide nothing.
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use backstop_engine::admission::OnRelease;
+use backstop_engine::engine::Engine;
+use backstop_engine::flow::{Attempt, AttemptId, Decision, Event, Flow, Step};
+use backstop_engine::policy::DependencyId;
+use backstop_engine::snapshot::CopyFacts;
+use backstop_engine::time::Mono;
+use tokio::sync::Notify;
+
+use crate::clock::Clock;
+use crate::upload::UploadWatch;
+use crate::upstream::Progress;
+
+/// What a driver needs done. Whatever runs over its time is dropped.
+pub(crate) trait Hands {
+    /// What is known of the copy, from memory alone.
+    fn peek(&mut self) -> Option<CopyFacts>;
+
+    /// Calls the dependency.
+    fn call(&mut self, attempt: Attempt, progress: &Progress) -> impl Future<Output = Event>;
+
+    /// Holds the answer back until it is complete.
+    fn collect(&mut self, attempt: AttemptId, limit_bytes: u64) -> impl Future<Output = Event>;
+
+    /// Fetches the copy.
+    fn load(&mut self) -> impl Future<Output = Event>;
+}
+
+/// Runs a request to its decision.
+pub(crate) async fn drive<H: Hands>(
+    flow: &mut Flow,
+    hands: &mut H,
+    clock: &Clock,
+    waiters: &Waiters,
+    upload: Option<&UploadWatch>,
+) -> Decision {
+    loop {
+        let event = match flow.step(clock.now()) {
+            Step::Done(decision) => return decision,
+            Step::Peek => Event::Known(hands.peek()),
+            Step::Wait { until, dependency } => {
+                let released = within(waiters.released(dependency), clock, until).await;
+                released.map_or(Event::TimeUp(None), |()| Event::Released)
+            }
+            Step::Attempt(attempt) => {
+                let progress = Progress::new();
+                let call = hands.call(attempt, &progress);
+                let event = within_attempt(call, flow, clock, upload).await;
+                event.unwrap_or_else(|| Event::TimeUp(Some(progress.time_up())))
+            }
+            Step::Collect { attempt, limit_bytes, .. } => {
+                let event = within_attempt(hands.collect(attempt, limit_bytes), flow, clock, upload).await;
+                event.unwrap_or(Event::TimeUp(None))
+            }
+            Step::Load { until } => {
+                let event = within(hands.load(), clock, until).await;
+                event.unwrap_or(Event::Copy(Err(())))
+            }
+            // Steps that this version's flows never take.
+            _ => Event::TimeUp(None),
+        };
+        flow.on(event, clock.now());
+    }
+}
+
+/// Runs some work until it ends or its time is over. What needs no waiting is done even at the last moment.
+pub(crate) async fn within<F: Future>(work: F, clock: &Clock, until: Mono) -> Option<F::Output> {
+    let mut work = pin!(work);
+    let mut end = clock.sleep_until(until);
+    poll_fn(|context| {
+        if let Poll::Ready(output) = work.as_mut().poll(context) {
+            return Poll::Ready(Some(output));
+        }
+        Pin::new(&mut end).poll(context).map(|()| None)
+    })
+    .await
+}
+
+/// As [`within`], until the flow's attempt must be over. That moment moves back while the client keeps us waiting for its
+/// own bytes, which is no fault of the dependency.
+async fn within_attempt(
+    work: impl Future<Output = Event>,
+    flow: &mut Flow,
+    clock: &Clock,
+    upload: Option<&UploadWatch>,
+) -> Option<Event> {
+    let mut work = pin!(work);
+    let mut end = clock.sleep_until(flow.deadline().attempt_end());
+    let mut has_waited = false;
+    poll_fn(|context| {
+        // The flow has just allowed the first step. After any wait the clock is asked first: work that is polled once
+        // its time is over could still begin something.
+        let looks_first = std::mem::replace(&mut has_waited, true);
+        if !looks_first && let Poll::Ready(event) = work.as_mut().poll(context) {
+            return Poll::Ready(Some(event));
+        }
+        while Pin::new(&mut end).poll(context).is_ready() {
+            let now = clock.now();
+            let waited = upload.map_or(Duration::ZERO, |upload| upload.waited(now.mono));
+            flow.on(Event::ClientWaited(waited), now);
+            let later = flow.deadline().attempt_end();
+            if later <= now.mono {
+                return Poll::Ready(None);
+            }
+            end.reset(later);
+        }
+        if looks_first { work.as_mut().poll(context).map(Some) } else { Poll::Pending }
+    })
+    .await
+}
+
+/// Those who wait for a place at a dependency, one queue each.
+#[derive(Debug)]
+pub(crate) struct Waiters(Box<[Arc<Queue>]>);
+
+#[derive(Debug)]
+struct Queue(Notify);
+
+impl OnRelease for Queue {
+    fn released(&self) {
+        self.0.notify_one();
+    }
+}
+
+impl Waiters {
+    pub(crate) fn of(engine: &Engine) -> Self {
+        let queue = |limit: &Arc<backstop_engine::admission::Limit>| {
+            let queue = Arc::new(Queue(Notify::new()));
+            limit.notify_with(Arc::clone(&queue) as Arc<dyn OnRelease>);
+            queue
+        };
+        Self(engine.dependencies().iter().map(|dependency| queue(&dependency.in_flight)).collect())
+    }
+
+    /// Ends when a place may be free. A release that comes before anybody listens is kept for the next who does.
+    async fn released(&self, dependency: DependencyId) {
+        if let Some(queue) = self.0.get(usize::from(dependency.0)) {
+            queue.0.notified().await;
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! One HTTP request, from its complete head to its decided answer.
+
+mod hands;
+mod reply;
+
+use backstop_engine::flow::{Flow, Trace};
+use backstop_engine::policy::RouteClass;
+use http::{Request, Response};
+
+use crate::body::ReplyBody;
+use crate::driver::drive;
+use crate::fields::asks_to_explain;
+use crate::protected::ProtectedRoute;
+use crate::request::{Read, facts};
+use crate::upload::UploadWatch;
+use crate::upstream::Upstream;
+
+use hands::Http;
+
+/// A request on its way to a route.
+#[derive(Debug)]
+pub struct Incoming<'a, B> {
+    /// The request, as it may be sent on. A [`PathParameters`](crate::request::PathParameters) extension names what its
+    /// path matched.
+    pub request: Request<B>,
+    /// Who knows how long the client keeps us waiting for its content.
+    pub upload: Option<&'a UploadWatch>,
+    /// 64 random bits that no other request got.
+    pub entropy: u64,
+}
+
+/// Answers a request: with the dependency's answer, with the alternative that the route accepts, or with a refusal.
+///
+/// Dropping the future, or the body before its end, means that the client left: every permit is returned and the request
+/// is counted as abandoned. The extensions of an answer that is not normal hold its
+/// [`Account`](backstop_engine::flow::Account).
+///
+/// # Errors
+/// Only what the upstream itself did not classify; it passes unchanged.
+pub async fn respond<U, B>(
+    route: &ProtectedRoute,
+    incoming: Incoming<'_, B>,
+    upstream: &U,
+) -> Result<Response<ReplyBody<U::Body>>, U::Error>
+where
+    U: Upstream<B>,
+    U::Body: Unpin,
+{
+    let shared = &route.inner.shared;
+    let rules = &route.state().rules;
+    let (mut parts, body) = incoming.request.into_parts();
+    let explain = asks_to_explain(&parts.headers);
+    let (facts, read) = match &rules.class {
+        RouteClass::PublicRead(class) => {
+            let read = Read::prepare(class, &rules.name, &mut parts);
+            (read.facts, Some(read))
+        }
+        RouteClass::Direct(_) | RouteClass::Optional(_) => (facts(&parts), None),
+    };
+    let mut flow = Flow::begin(
+        &shared.engine,
+        route.inner.id,
+        facts,
+        shared.clock.now(),
+        incoming.entropy,
+        Trace::off(),
+    );
+    let mut hands = Http::new(route, upstream, parts, body, read, flow.begun());
+    let decision = drive(&mut flow, &mut hands, &shared.clock, &shared.waiters, incoming.upload).await;
+    hands.answer(decision, explain).await
+}

@@ -1,0 +1,215 @@
+//! The steps of an HTTP exchange.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use backstop_engine::flow::{Attempt, AttemptId, BodyFacts, Event, HeadFacts, Method};
+use backstop_engine::policy::{KeyPart, PublicRead, RouteClass};
+use backstop_engine::snapshot::{CopyFacts, ObservedAt};
+use backstop_engine::time::Now;
+use backstop_store::{LoadError, Loaded, ReadTicket, StoredCopy};
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, RANGE};
+use http::request::Parts;
+use http::{HeaderMap, Request, Response, StatusCode, response};
+
+use crate::body::{Collected, collect};
+use crate::correct::Form;
+use crate::driver::Hands;
+use crate::fields::degraded;
+use crate::protected::ProtectedRoute;
+use crate::request::{Read, method, part_value};
+use crate::storable::{received_age, storable};
+use crate::upstream::{CallError, Framing, Progress, Upstream};
+
+/// One exchange under way.
+pub(super) struct Http<'a, U: Upstream<B>, B> {
+    pub(super) route: &'a ProtectedRoute,
+    upstream: &'a U,
+    /// The request as it was sent on.
+    pub(super) parts: Parts,
+    body: Option<B>,
+    pub(super) read: Option<Read>,
+    begun: Now,
+    pub(super) ticket: Option<ReadTicket>,
+    pub(super) answer: Answer<U::Body, U::Error>,
+    pub(super) copy: Option<Arc<StoredCopy>>,
+    /// A write was handed to the dependency and its end is not known.
+    pub(super) unknown_write: bool,
+}
+
+/// What came from the dependency.
+pub(super) enum Answer<B, E> {
+    None,
+    Streaming { head: response::Parts, prefix: VecDeque<Bytes>, body: B },
+    Whole { head: response::Parts, body: Bytes, trailers: Option<HeaderMap> },
+    Unclassified(E),
+}
+
+impl<'a, U, B> Http<'a, U, B>
+where
+    U: Upstream<B>,
+    U::Body: Unpin,
+{
+    pub(super) fn new(
+        route: &'a ProtectedRoute,
+        upstream: &'a U,
+        parts: Parts,
+        body: B,
+        read: Option<Read>,
+        begun: Now,
+    ) -> Self {
+        Self {
+            route,
+            upstream,
+            parts,
+            body: Some(body),
+            read,
+            begun,
+            ticket: None,
+            answer: Answer::None,
+            copy: None,
+            unknown_write: false,
+        }
+    }
+
+    pub(super) fn class(&self) -> Option<&'a PublicRead> {
+        match &self.route.state().rules.class {
+            RouteClass::PublicRead(class) => Some(class),
+            RouteClass::Direct(_) | RouteClass::Optional(_) => None,
+        }
+    }
+
+    /// The date and the origin's limit of what an answer with these fields becomes.
+    pub(super) fn copy_facts(&self, headers: &HeaderMap, override_origin: bool) -> CopyFacts {
+        CopyFacts {
+            observed_at: ObservedAt::new(self.begun, received_age(headers)),
+            origin_limit: storable(headers, override_origin).limit,
+        }
+    }
+
+    fn head_facts(&self, head: &response::Parts) -> HeadFacts {
+        let without_content = self.parts.method == http::Method::HEAD
+            || head.status.is_informational()
+            || matches!(
+                head.status,
+                StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT | StatusCode::NOT_MODIFIED
+            );
+        HeadFacts {
+            status: head.status.as_u16(),
+            has_body: !without_content,
+            degraded: degraded(&head.headers),
+        }
+    }
+
+    fn body_facts(&self, head: &response::Parts, body: &Bytes) -> BodyFacts {
+        let Some(class) = self.class() else { return BodyFacts::Whole { correct: true, storable: false } };
+        let language = self.read.as_ref().and_then(|read| read.language.as_deref());
+        let part = |part: &KeyPart| {
+            part_value(part, &self.parts, language).and_then(|value| std::str::from_utf8(value).ok())
+        };
+        if announced(&head.headers).is_some_and(|length| length != body.len() as u64) {
+            return BodyFacts::Broken;
+        }
+        // A part that was asked for has not the form of the whole (RFC 9110 section 15.3.7).
+        if head.status == StatusCode::PARTIAL_CONTENT && self.parts.headers.contains_key(RANGE) {
+            return BodyFacts::Whole { correct: true, storable: false };
+        }
+        let framing = head.extensions.get().copied().unwrap_or(Framing::Delimited);
+        match self.route.inner.correct.examine(&head.headers, body, framing, part) {
+            Form::Broken => BodyFacts::Broken,
+            Form::Whole { correct, certain } => {
+                let storable = certain && storable(&head.headers, class.override_origin).keep;
+                BodyFacts::Whole { correct, storable }
+            }
+        }
+    }
+}
+
+/// The length that an answer gives itself.
+fn announced(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+impl<U, B> Hands for Http<'_, U, B>
+where
+    U: Upstream<B>,
+    U::Body: Unpin,
+{
+    fn peek(&mut self) -> Option<CopyFacts> {
+        let read = self.read.as_ref()?;
+        self.route.inner.shared.copies.peek(&read.key, &self.parts.headers)
+    }
+
+    async fn call(&mut self, attempt: Attempt, progress: &Progress) -> Event {
+        let id = attempt.id;
+        // A request is sent once: its content is gone with the first attempt.
+        let Some(body) = self.body.take() else { return Event::Propagated { attempt: id } };
+        if self.read.is_some() {
+            self.ticket = Some(self.route.inner.shared.copies.begin_read(self.begun));
+        }
+        self.unknown_write = method(&self.parts.method) == Method::Unsafe;
+        let request = Request::from_parts(self.parts.clone(), body);
+        match self.upstream.call(attempt, request, progress).await {
+            Ok(response) => {
+                let (head, body) = Response::into_parts(response);
+                let facts = self.head_facts(&head);
+                self.answer = Answer::Streaming { head, prefix: VecDeque::new(), body };
+                Event::Head { attempt: id, head: facts }
+            }
+            Err(CallError::Failed(failure)) => Event::Failed { attempt: id, failure },
+            Err(CallError::Client(fault)) => Event::ClientFault(fault),
+            Err(CallError::Unclassified(error)) => {
+                self.answer = Answer::Unclassified(error);
+                Event::Propagated { attempt: id }
+            }
+        }
+    }
+
+    async fn collect(&mut self, attempt: AttemptId, limit_bytes: u64) -> Event {
+        let answer = std::mem::replace(&mut self.answer, Answer::None);
+        let Answer::Streaming { head, body, .. } = answer else { return Event::TimeUp(None) };
+        match collect(body, limit_bytes).await {
+            Ok(Collected::Whole { body, trailers }) => {
+                let facts = self.body_facts(&head, &body);
+                self.answer = Answer::Whole { head, body, trailers };
+                Event::Body { attempt, body: facts }
+            }
+            Ok(Collected::TooLarge { prefix, rest }) => {
+                self.answer = Answer::Streaming { head, prefix, body: rest };
+                Event::Body { attempt, body: BodyFacts::TooLarge }
+            }
+            Err(broken) => Event::Failed { attempt, failure: broken.0 },
+        }
+    }
+
+    async fn load(&mut self) -> Event {
+        let Some(read) = &self.read else { return Event::Copy(Ok(None)) };
+        let copy = match self.route.inner.shared.copies.load(&read.key, &self.parts.headers) {
+            Loaded::Missing => Ok(None),
+            Loaded::Ready(copy) => Ok(Some(copy)),
+            Loaded::Disk(pending) => match pending.await {
+                Ok(copy) => Ok(Some(copy)),
+                Err(LoadError::Gone) => Ok(None),
+                Err(LoadError::Unreadable) => Err(()),
+            },
+            _ => Err(()),
+        };
+        self.copy = copy.clone().ok().flatten();
+        Event::Copy(copy.map(|copy| copy.map(|copy| copy.facts)))
+    }
+}
+
+impl<U: Upstream<B>, B> Drop for Http<'_, U, B> {
+    fn drop(&mut self) {
+        // Dropped in the middle of a write: whether it happened is unknown, so no copy of what it may have changed may
+        // be served. Nobody is left to wait for the disk; the store keeps the withdrawal until the disk has it.
+        if self.unknown_write {
+            let shared = &self.route.inner.shared;
+            let now = shared.clock.now();
+            for withdrawal in self.route.withdrawn_by_write(&self.parts) {
+                let _nobody_waits = shared.copies.withdraw(withdrawal, now);
+            }
+        }
+    }
+}

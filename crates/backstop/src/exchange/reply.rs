@@ -1,0 +1,213 @@
+//! The decided answer, as it goes to the client.
+
+use std::time::Duration;
+
+use backstop_engine::flow::{Account, CopyAction, Decision, Method, Reply, Settlement};
+use backstop_engine::outcome::{Outcome, Reason, Source};
+use backstop_engine::policy::RouteClass;
+use backstop_engine::status::{Refusal, refusal};
+use backstop_engine::time::Mono;
+use backstop_store::{Renewal, StoredCopy, Withdrawal, Withdrawn};
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderValue, Response, StatusCode, response};
+
+use crate::body::{Patience, ReplyBody, Stream};
+use crate::driver::within;
+use crate::request::{method, target};
+use crate::storable::storable;
+use crate::upstream::Upstream;
+use crate::{fields, keep, problem, replay};
+
+use super::hands::{Answer, Http};
+
+/// A request waits this long for the disk to confirm a withdrawal. In memory it holds at once.
+const WITHDRAWAL_WAIT: Duration = Duration::from_millis(50);
+
+impl<U, B> Http<'_, U, B>
+where
+    U: Upstream<B>,
+    U::Body: Unpin,
+{
+    /// Does what was decided.
+    pub(super) async fn answer(
+        mut self,
+        decision: Decision,
+        explain: bool,
+    ) -> Result<Response<ReplyBody<U::Body>>, U::Error> {
+        self.unknown_write = false;
+        let Decision { reply, copy, account, until, settlement, .. } = decision;
+        match copy {
+            CopyAction::Keep => {}
+            CopyAction::Store => self.store(),
+            CopyAction::Renew => self.renew(),
+            CopyAction::Withdraw => self.withdraw().await,
+        }
+        let answer = std::mem::replace(&mut self.answer, Answer::None);
+        let mut response = match (reply, answer) {
+            (Reply::Collected(_), Answer::Whole { head, body, trailers }) => {
+                Response::from_parts(head, ReplyBody::whole(body, trailers, settlement))
+            }
+            (Reply::Streamed(_), Answer::Streaming { head, prefix, body }) => {
+                let clock = self.route.inner.shared.clock.clone();
+                let patience = self.patience(until);
+                let stream = Stream::new(prefix, body, clock, patience);
+                Response::from_parts(head, ReplyBody::streamed(stream, settlement))
+            }
+            (Reply::Propagated(_), Answer::Unclassified(error)) => {
+                settlement.complete();
+                return Err(error);
+            }
+            (Reply::Copy { age }, _) => self.copy_response(age, &account, settlement),
+            (Reply::Fixed, _) => self.fixed_response(&account, settlement),
+            (Reply::Refusal(refusal), _) => self.refusal_response(&refusal, &account, settlement),
+            // The engine answers with what it was told of; should it ever not be there, nothing is made up.
+            (Reply::Collected(_) | Reply::Streamed(_) | Reply::Propagated(_), _) => {
+                let refusal = refusal(Reason::Unclassified, None, Default::default());
+                self.refusal_response(&refusal, &account, settlement)
+            }
+        };
+        self.describe(&mut response, account, explain);
+        Ok(response)
+    }
+
+    fn patience(&self, until: Mono) -> Patience {
+        match &self.route.state().rules.class {
+            RouteClass::Direct(direct) if direct.idle.is_some() => {
+                Patience::Idle(direct.idle.unwrap_or_default())
+            }
+            _ => Patience::InAll(self.route.inner.shared.clock.mono().until(until)),
+        }
+    }
+
+    /// The `Backstop` field, and what is left for whoever logs.
+    fn describe<T>(&self, response: &mut Response<T>, account: Account, explain: bool) {
+        let normal = account.outcome == Outcome::Normal;
+        // A gateway behind this one tells more of its own alternative than can be told here.
+        if account.reason != Reason::UpstreamDegraded {
+            if explain || !normal {
+                response.headers_mut().insert(fields::BACKSTOP, fields::backstop(&account));
+            } else {
+                response.headers_mut().remove(fields::BACKSTOP);
+            }
+        }
+        if !normal {
+            response.extensions_mut().insert(account);
+        }
+    }
+
+    fn store(&mut self) {
+        let (Some(read), Some(ticket), Answer::Whole { head, body, .. }) =
+            (&self.read, self.ticket, &self.answer)
+        else {
+            return;
+        };
+        let override_origin = self.class().is_some_and(|class| class.override_origin);
+        let facts = self.copy_facts(&head.headers, override_origin);
+        let shared = &self.route.inner.shared;
+        let now = shared.clock.now();
+        if let Some(copy) = keep::copy(head, body.clone(), facts, &self.parts.headers, now.wall) {
+            let _counted_by_the_store = shared.copies.put(read.key.clone(), copy, ticket, now);
+        }
+    }
+
+    fn renew(&mut self) {
+        let (Some(read), Some(ticket), Answer::Streaming { head, .. }) =
+            (&self.read, self.ticket, &self.answer)
+        else {
+            return;
+        };
+        let override_origin = self.class().is_some_and(|class| class.override_origin);
+        if !storable(&head.headers, override_origin).keep {
+            return;
+        }
+        let headers = keep::fields(&head.headers);
+        let validators = keep::validators(&head.headers, &self.parts.headers);
+        let facts = self.copy_facts(&head.headers, override_origin);
+        let renewal = Renewal { validators: &validators, headers: &headers, facts };
+        let shared = &self.route.inner.shared;
+        let now = shared.clock.now();
+        let _counted_by_the_store = shared.copies.renew(&read.key, &self.parts.headers, renewal, ticket, now);
+    }
+
+    async fn withdraw(&mut self) {
+        let withdrawals = match method(&self.parts.method) {
+            Method::Unsafe => self.route.withdrawn_by_write(&self.parts),
+            Method::Get | Method::Head | Method::OtherSafe => vec![Withdrawal::Target(target(&self.parts))],
+        };
+        let shared = &self.route.inner.shared;
+        let now = shared.clock.now();
+        let pending: Vec<_> = withdrawals
+            .into_iter()
+            .filter_map(|withdrawal| match shared.copies.withdraw(withdrawal, now) {
+                Withdrawn::Pending(confirmation) => Some(confirmation),
+                Withdrawn::NothingStored => None,
+            })
+            .collect();
+        let until = now.mono.after(WITHDRAWAL_WAIT);
+        for confirmation in pending {
+            if !matches!(within(confirmation, &shared.clock, until).await, Some(Ok(()))) {
+                shared.withdrawals.count_late();
+            }
+        }
+    }
+
+    fn copy_response(
+        &mut self,
+        age: Duration,
+        account: &Account,
+        settlement: Settlement,
+    ) -> Response<ReplyBody<U::Body>> {
+        let Some(copy) = self.copy.take() else {
+            let refusal = refusal(Reason::Unclassified, None, Default::default());
+            return self.refusal_response(&refusal, account, settlement);
+        };
+        let copy: &StoredCopy = &copy;
+        let (mut head, body) = replay::answer(copy, &self.parts);
+        let lifetime = storable(&copy.headers, true).lifetime;
+        let speaker = &self.route.inner.shared.speaker;
+        fields::describe_copy(&mut head.headers, account, age, lifetime, speaker);
+        self.describe_cause(&mut head, account);
+        Response::from_parts(head, ReplyBody::whole(body, None, settlement))
+    }
+
+    fn fixed_response(&self, account: &Account, settlement: Settlement) -> Response<ReplyBody<U::Body>> {
+        let (mut head, ()) = Response::new(()).into_parts();
+        let mut content = Bytes::new();
+        if let Some(fixed) = &self.route.inner.fixed {
+            head.status = fixed.status;
+            head.headers.insert(CONTENT_TYPE, fixed.media_type.clone());
+            content = fixed.body.clone();
+        }
+        head.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        // RFC 9110 section 8.6.
+        if head.status != StatusCode::NO_CONTENT {
+            head.headers.insert(CONTENT_LENGTH, HeaderValue::from(content.len()));
+        }
+        self.describe_cause(&mut head, account);
+        Response::from_parts(head, ReplyBody::whole(self.unless_head(content), None, settlement))
+    }
+
+    fn refusal_response(
+        &self,
+        refused: &Refusal,
+        account: &Account,
+        settlement: Settlement,
+    ) -> Response<ReplyBody<U::Body>> {
+        let (mut head, content) = problem::response(refused, account).into_parts();
+        fields::describe_failure(&mut head.headers, refused, &self.route.inner.shared.speaker);
+        Response::from_parts(head, ReplyBody::whole(self.unless_head(content), None, settlement))
+    }
+
+    fn describe_cause(&self, head: &mut response::Parts, account: &Account) {
+        debug_assert!(account.source != Source::Primary);
+        if let Some(cause) = account.cause {
+            let refusal = refusal(Reason::Cause(cause), Some(cause), Default::default());
+            fields::describe_failure(&mut head.headers, &refusal, &self.route.inner.shared.speaker);
+        }
+    }
+
+    fn unless_head(&self, content: Bytes) -> Bytes {
+        if self.parts.method == http::Method::HEAD { Bytes::new() } else { content }
+    }
+}

@@ -1,0 +1,229 @@
+//! The fields that tell what an answer is.
+//!
+//! - `Backstop`: a Dictionary of tokens and integers (RFC 9651), on every degraded or refused answer, and on a normal one
+//!   only if the request asks with `Backstop-Explain: ?1`.
+//! - `Age` on a copy (RFC 9111 section 5.1): whole seconds, rounded down. The decision itself is made in nanoseconds.
+//! - `Cache-Status` on a copy (RFC 9211). After a failed attempt the request did go forward, so it is never called a hit.
+//! - `Proxy-Status` (RFC 9209), from the gateway only: an origin server must not send it, and the library is part of one.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use backstop_engine::failure::Cause;
+use backstop_engine::flow::Account;
+use backstop_engine::outcome::{Outcome, Source};
+use backstop_engine::status::Refusal;
+use http::header::{AGE, HeaderName};
+use http::{HeaderMap, HeaderValue};
+use sfv::{BareItem, Dictionary, ListEntry, Parser};
+
+/// The field that tells outcome, source, age and reason.
+pub const BACKSTOP: HeaderName = HeaderName::from_static("backstop");
+/// The request field that asks for [`BACKSTOP`] on a normal answer.
+pub const BACKSTOP_EXPLAIN: HeaderName = HeaderName::from_static("backstop-explain");
+/// RFC 9211.
+pub const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
+/// RFC 9209.
+pub const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
+
+/// Who speaks: the name in `Cache-Status` and `Proxy-Status`, and whether the latter is sent.
+#[derive(Clone, Debug)]
+pub struct Speaker {
+    /// A name without internal meaning, a token of RFC 9110.
+    pub name: Box<str>,
+    /// Whether it is a gateway.
+    pub is_gateway: bool,
+}
+
+/// The `Backstop` field for an answer.
+pub fn backstop(account: &Account) -> HeaderValue {
+    let mut text = String::with_capacity(96);
+    text.push_str("outcome=");
+    text.push_str(account.outcome.token());
+    if account.source != Source::None {
+        text.push_str(", source=");
+        text.push_str(account.source.token());
+    }
+    if let Some(age) = account.age {
+        let _infallible = write!(text, ", age={}", age.as_secs());
+    }
+    let reason = account.reason.token();
+    if account.outcome != Outcome::Normal {
+        text.push_str(", reason=");
+        text.push_str(reason);
+    }
+    if let Some(cause) = account.cause.map(Cause::token).filter(|cause| *cause != reason) {
+        text.push_str(", cause=");
+        text.push_str(cause);
+    }
+    value(text)
+}
+
+/// Describes an answer from a copy.
+pub fn describe_copy(
+    headers: &mut HeaderMap,
+    account: &Account,
+    age: Duration,
+    lifetime: Option<Duration>,
+    speaker: &Speaker,
+) {
+    headers.insert(AGE, HeaderValue::from(age.as_secs()));
+    let left = lifetime.map_or(0, |lifetime| lifetime.as_secs().min(1 << 31)) as i64
+        - age.as_secs().min(1 << 31) as i64;
+    let mut status = String::with_capacity(64);
+    status.push_str(&speaker.name);
+    match account.cause {
+        Some(Cause::Failed(failure)) => {
+            status.push_str("; fwd=stale");
+            if let Some(code) = failure.kind.status() {
+                let _infallible = write!(status, "; fwd-status={code}");
+            }
+        }
+        // Not forwarded at all.
+        Some(Cause::NotAsked(_)) | None => status.push_str("; hit"),
+    }
+    let _infallible = write!(status, "; ttl={left}; detail={}", account.reason.token());
+    headers.append(CACHE_STATUS, value(status));
+}
+
+/// Tells what went wrong with the next hop, where the speaker is a gateway.
+pub fn describe_failure(headers: &mut HeaderMap, refusal: &Refusal, speaker: &Speaker) {
+    if !speaker.is_gateway {
+        return;
+    }
+    let mut status = format!("{}; error={}", speaker.name, refusal.proxy_error);
+    if let Some(code) = refusal.received_status {
+        let _infallible = write!(status, "; received-status={code}");
+    }
+    headers.append(PROXY_STATUS, value(status));
+}
+
+/// Whether the request asks for the `Backstop` field on a normal answer.
+pub fn asks_to_explain(headers: &HeaderMap) -> bool {
+    headers.get(BACKSTOP_EXPLAIN).is_some_and(|value| value == "?1")
+}
+
+/// If an answer says that a gateway behind this one gave an alternative: how old that is, by its `Age` or the field.
+pub fn degraded(headers: &HeaderMap) -> Option<Duration> {
+    let dictionary = Parser::new(&joined(headers, &BACKSTOP)?).parse::<Dictionary>().ok()?;
+    let item = |name: &str| match dictionary.get(name) {
+        Some(ListEntry::Item(item)) => Some(&item.bare_item),
+        _ => None,
+    };
+    let is_fallback =
+        matches!(item("outcome"), Some(BareItem::Token(outcome)) if outcome.as_str() == "fallback");
+    let said = match item("age") {
+        Some(BareItem::Integer(seconds)) => u64::try_from(i64::from(*seconds)).unwrap_or(0),
+        _ => 0,
+    };
+    is_fallback.then(|| Duration::from_secs(said).max(crate::storable::received_age(headers)))
+}
+
+/// The lines of a Structured Field as one (RFC 9651 section 4.2), or `None` if there is none.
+pub(crate) fn joined(headers: &HeaderMap, name: &HeaderName) -> Option<Vec<u8>> {
+    let mut lines = headers.get_all(name).iter();
+    let mut text = lines.next()?.as_bytes().to_vec();
+    for line in lines {
+        text.extend_from_slice(b", ");
+        text.extend_from_slice(line.as_bytes());
+    }
+    Some(text)
+}
+
+fn value(text: String) -> HeaderValue {
+    // Names are tokens and everything else is written here, so the text is always a field value.
+    HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static(""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backstop_engine::failure::{Failure, FailureKind, NotAsked, Phase, Sent};
+    use backstop_engine::outcome::{Reason, Scope};
+    use backstop_engine::policy::Origin;
+    use backstop_engine::snapshot::CopyRefusal;
+
+    fn account(
+        outcome: Outcome,
+        source: Source,
+        reason: Reason,
+        cause: Option<Cause>,
+        age: Option<u64>,
+    ) -> Account {
+        Account { outcome, source, reason, cause, age: age.map(Duration::from_millis), rule: Origin::NONE }
+    }
+
+    fn failed(kind: FailureKind) -> Cause {
+        Cause::Failed(Failure::new(kind, Phase::Head, Sent::Maybe))
+    }
+
+    #[test]
+    fn the_field_tells_outcome_source_age_and_reason() {
+        let cause = failed(FailureKind::ConnectTimeout);
+        let copy =
+            account(Outcome::Fallback, Source::Snapshot, Reason::Cause(cause), Some(cause), Some(30_999));
+        assert_eq!(backstop(&copy), "outcome=fallback, source=snapshot, age=30, reason=connect_timeout");
+        let reason = Reason::Copy(CopyRefusal::TooOld);
+        let refused =
+            account(Outcome::Rejected, Source::None, reason, Some(failed(FailureKind::Connect)), None);
+        assert_eq!(backstop(&refused), "outcome=rejected, reason=age, cause=connect");
+        let full = account(Outcome::Rejected, Source::None, Reason::Capacity(Scope::Route), None, None);
+        assert_eq!(backstop(&full), "outcome=rejected, reason=capacity");
+        let normal = account(Outcome::Normal, Source::Primary, Reason::None, None, None);
+        assert_eq!(backstop(&normal), "outcome=normal, source=primary");
+    }
+
+    /// RFC 9211 section 2: `hit` and `fwd` exclude each other; after a failed attempt it is `fwd`.
+    #[test]
+    fn a_copy_after_an_attempt_is_no_hit() {
+        let speaker = Speaker { name: "edge".into(), is_gateway: true };
+        let status = |cause, lifetime: Option<u64>| {
+            let account =
+                account(Outcome::Fallback, Source::Snapshot, Reason::Cause(cause), Some(cause), Some(30_000));
+            let mut headers = HeaderMap::new();
+            let lifetime = lifetime.map(Duration::from_secs);
+            describe_copy(&mut headers, &account, Duration::from_millis(30_999), lifetime, &speaker);
+            assert_eq!(headers[AGE], "30");
+            headers[CACHE_STATUS].to_str().unwrap().to_owned()
+        };
+        let unavailable = failed(FailureKind::Unavailable { status: 503 });
+        assert_eq!(
+            status(unavailable, Some(10)),
+            "edge; fwd=stale; fwd-status=503; ttl=-20; detail=unavailable"
+        );
+        assert_eq!(status(failed(FailureKind::Reset), None), "edge; fwd=stale; ttl=-30; detail=reset");
+        let full = Cause::NotAsked(NotAsked::DependencyFull);
+        assert_eq!(status(full, Some(60)), "edge; hit; ttl=30; detail=dependency_full");
+    }
+
+    /// RFC 9209 section 1: an origin server must not send it.
+    #[test]
+    fn only_a_gateway_speaks_of_its_next_hop() {
+        let cause = failed(FailureKind::Unavailable { status: 503 });
+        let refusal = backstop_engine::status::refusal(Reason::Cause(cause), Some(cause), Default::default());
+        let mut headers = HeaderMap::new();
+        describe_failure(&mut headers, &refusal, &Speaker { name: "edge".into(), is_gateway: false });
+        assert!(headers.is_empty());
+        describe_failure(&mut headers, &refusal, &Speaker { name: "edge".into(), is_gateway: true });
+        assert_eq!(headers[PROXY_STATUS], "edge; error=destination_unavailable; received-status=503");
+    }
+
+    #[test]
+    fn another_gateways_alternative_is_known_with_its_age() {
+        let with = |field: &'static str, age: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(BACKSTOP, HeaderValue::from_static(field));
+            if let Some(age) = age {
+                headers.insert(AGE, HeaderValue::from_static(age));
+            }
+            degraded(&headers)
+        };
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        assert_eq!(with("outcome=fallback, source=snapshot, age=30, reason=reset", None), seconds(30));
+        assert_eq!(with("outcome=fallback, age=3", Some("31")), seconds(31));
+        assert_eq!(with("outcome=fallback, source=omitted", None), seconds(0));
+        for not in ["outcome=normal", "outcome=rejected, reason=age", "outcome=\"fallback\"", "", "=,"] {
+            assert_eq!(with(not, Some("5")), None, "{not}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! One tower layer per route.
+//!
+//! One layer, not a bag of them: the deadline, the limit that also counts alternatives and the owner of failures cut
+//! across, and whoever orders independent layers can build an unsafe stack.
+
+use std::sync::Arc;
+
+use tower_layer::Layer;
+
+use crate::protected::ProtectedRoute;
+use crate::service::BackstopService;
+
+/// Protects a service with a route's policy.
+pub struct BackstopLayer<C> {
+    route: ProtectedRoute,
+    classify: Arc<C>,
+}
+
+// By hand: what is derived would ask the same of `C`, and a closure is seldom `Debug` and not always `Clone`.
+impl<C> Clone for BackstopLayer<C> {
+    fn clone(&self) -> Self {
+        Self { route: self.route.clone(), classify: Arc::clone(&self.classify) }
+    }
+}
+
+impl<C> std::fmt::Debug for BackstopLayer<C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BackstopLayer").field("route", &self.route).finish_non_exhaustive()
+    }
+}
+
+impl<C> BackstopLayer<C> {
+    /// A layer for a route. `classify`, a function from the inner service's error to an optional
+    /// [`FailureKind`](backstop_engine::failure::FailureKind), tells which errors are failures of the dependency; all
+    /// others go to the caller unchanged.
+    pub fn new(route: ProtectedRoute, classify: C) -> Self {
+        Self { route, classify: Arc::new(classify) }
+    }
+}
+
+impl<S, C> Layer<S> for BackstopLayer<C> {
+    type Service = BackstopService<S, C>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        BackstopService::new(inner, self.route.clone(), Arc::clone(&self.classify))
+    }
+}

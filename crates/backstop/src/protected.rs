@@ -1,0 +1,201 @@
+//! A policy brought to life, and one of its routes, ready to answer.
+
+use std::sync::Arc;
+
+use backstop_engine::engine::{Engine, RouteState};
+use backstop_engine::policy::{FixedAnswer, Policy, PolicyError, RouteClass, RouteId};
+use backstop_store::{Copies, Withdrawal};
+use bytes::Bytes;
+use http::request::Parts;
+
+use crate::clock::Clock;
+use crate::correct::Rules;
+use crate::driver::Waiters;
+use crate::fields::Speaker;
+use crate::json::NotAPointer;
+use crate::request::target;
+
+/// What a write withdraws beside its own target.
+pub type Withdraws = dyn Fn(&Parts) -> Vec<Withdrawal> + Send + Sync;
+
+/// A policy with its limits, counters, clock and copies. Cheap to clone; clones share all of it.
+#[derive(Clone, Debug)]
+pub struct Backstop {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) clock: Clock,
+    pub(crate) copies: Copies,
+    pub(crate) speaker: Speaker,
+    pub(crate) waiters: Waiters,
+    pub(crate) withdrawals: Withdrawals,
+}
+
+/// What came of withdrawals, as far as requests saw it.
+#[derive(Debug, Default)]
+pub struct Withdrawals {
+    late: std::sync::atomic::AtomicU64,
+}
+
+impl Withdrawals {
+    /// How many were not confirmed by the disk within the 50 ms for which a request waits.
+    pub fn late(&self) -> u64 {
+        self.late.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_late(&self) {
+        self.late.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+/// A policy that cannot be brought to life.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The engine refuses it.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// A `correct` rule names no place.
+    #[error("route `{route}`: {source}")]
+    Correct {
+        /// The route.
+        route: Box<str>,
+        /// What is wrong.
+        source: NotAPointer,
+    },
+    /// There is no route of that name.
+    #[error("the policy has no route `{0}`")]
+    NoSuchRoute(Box<str>),
+}
+
+impl Backstop {
+    /// Brings a policy to life.
+    ///
+    /// # Errors
+    /// A policy that the engine refuses.
+    pub fn new(policy: Policy, clock: Clock, copies: Copies, speaker: Speaker) -> Result<Self, SetupError> {
+        let engine = Engine::new(policy)?;
+        clock.raise_high_water(copies.high_water_wall());
+        let waiters = Waiters::of(&engine);
+        let withdrawals = Withdrawals::default();
+        Ok(Self { shared: Arc::new(Shared { engine, clock, copies, speaker, waiters, withdrawals }) })
+    }
+
+    /// As [`Backstop::new`], inside a service, with copies in memory only.
+    ///
+    /// # Errors
+    /// A policy that the engine refuses.
+    pub fn in_memory(policy: Policy, clock: Clock, memory_bytes: u64) -> Result<Self, SetupError> {
+        let speaker = Speaker { name: "backstop".into(), is_gateway: false };
+        Self::new(policy, clock, Copies::memory(memory_bytes), speaker)
+    }
+
+    /// The limits and counters.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.shared.engine
+    }
+
+    /// The clock.
+    pub fn clock(&self) -> &Clock {
+        &self.shared.clock
+    }
+
+    /// The copies.
+    pub fn copies(&self) -> &Copies {
+        &self.shared.copies
+    }
+
+    /// What came of withdrawals.
+    pub fn withdrawals(&self) -> &Withdrawals {
+        &self.shared.withdrawals
+    }
+
+    /// The name in `Via`, `Cache-Status` and `Proxy-Status`.
+    pub fn name(&self) -> &str {
+        &self.shared.speaker.name
+    }
+
+    /// A route by its name.
+    ///
+    /// # Errors
+    /// If there is none, or its `correct` rules cannot be used.
+    pub fn route(&self, name: &str) -> Result<ProtectedRoute, SetupError> {
+        let found = self.shared.engine.routes().iter().position(|route| *route.rules.name == *name);
+        let id = found.and_then(|index| u16::try_from(index).ok());
+        let id = id.ok_or_else(|| SetupError::NoSuchRoute(name.into()))?;
+        self.route_by_id(RouteId(id), Box::new(|_| Vec::new()))
+    }
+
+    /// A route by its id. `withdraws` names the copies that a write on it withdraws beside those of its own path.
+    ///
+    /// # Errors
+    /// If its `correct` rules cannot be used.
+    pub fn route_by_id(&self, id: RouteId, withdraws: Box<Withdraws>) -> Result<ProtectedRoute, SetupError> {
+        let rules = &self.shared.engine.route(id).rules;
+        let wrong = |source| SetupError::Correct { route: rules.name.clone(), source };
+        let (correct, fixed) = match &rules.class {
+            RouteClass::PublicRead(read) => (Rules::new(&read.correct).map_err(wrong)?, None),
+            RouteClass::Optional(optional) => {
+                (Rules::default(), Some(Fixed::of(optional.otherwise.answer())))
+            }
+            RouteClass::Direct(_) => (Rules::default(), None),
+        };
+        let inner = RouteInner { shared: Arc::clone(&self.shared), id, correct, fixed, withdraws };
+        Ok(ProtectedRoute { inner: Arc::new(inner) })
+    }
+}
+
+/// One route of a [`Backstop`], ready to answer. Cheap to clone.
+#[derive(Clone)]
+pub struct ProtectedRoute {
+    pub(crate) inner: Arc<RouteInner>,
+}
+
+pub(crate) struct RouteInner {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) id: RouteId,
+    pub(crate) correct: Rules,
+    pub(crate) fixed: Option<Fixed>,
+    withdraws: Box<Withdraws>,
+}
+
+/// The stand-in of an optional part, ready to send.
+pub(crate) struct Fixed {
+    pub(crate) status: http::StatusCode,
+    pub(crate) media_type: http::HeaderValue,
+    pub(crate) body: Bytes,
+}
+
+impl Fixed {
+    fn of(answer: &FixedAnswer) -> Self {
+        Self {
+            status: http::StatusCode::from_u16(answer.status).unwrap_or(http::StatusCode::OK),
+            media_type: http::HeaderValue::from_str(&answer.media_type)
+                .unwrap_or(http::HeaderValue::from_static("application/octet-stream")),
+            body: Bytes::copy_from_slice(&answer.body),
+        }
+    }
+}
+
+impl ProtectedRoute {
+    /// The route's rules, limits and counters.
+    pub fn state(&self) -> &RouteState {
+        self.inner.shared.engine.route(self.inner.id)
+    }
+
+    /// What a write on this route withdraws: everything below its own path, and what the policy names.
+    pub(crate) fn withdrawn_by_write(&self, parts: &Parts) -> Vec<Withdrawal> {
+        let target = target(parts);
+        let mut withdrawals = (self.inner.withdraws)(parts);
+        withdrawals.push(Withdrawal::Path { host: target.host().into(), path: target.path().into() });
+        withdrawals
+    }
+}
+
+impl std::fmt::Debug for ProtectedRoute {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ProtectedRoute").field("name", &self.state().rules.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,227 @@
+//! What the engine and the store need to know of a request: its facts and its key.
+
+use backstop_engine::flow::{CopyUse, Method, RequestFacts};
+use backstop_engine::policy::{KeyPart, PublicRead};
+use backstop_store::{CopyKey, Target};
+use http::header::{ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, COOKIE, HOST};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue};
+
+use crate::language::negotiate;
+
+/// The values of a path template's parameters, as an extension of the request. Whoever matches routes sets it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PathParameters(pub Vec<(Box<str>, Box<str>)>);
+
+impl PathParameters {
+    /// The value of a parameter.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| **known == *name).map(|(_, value)| value.as_ref())
+    }
+}
+
+/// What a method promises (RFC 9110 section 9.2.1); an unknown method promises nothing.
+pub fn method(method: &http::Method) -> Method {
+    match *method {
+        http::Method::GET => Method::Get,
+        http::Method::HEAD => Method::Head,
+        http::Method::OPTIONS | http::Method::TRACE => Method::OtherSafe,
+        _ => Method::Unsafe,
+    }
+}
+
+/// What a request addresses: host in lower case, path and query as they were sent.
+pub fn target(parts: &Parts) -> Target {
+    let authority = parts.uri.authority().map(|authority| authority.as_str());
+    let host =
+        authority.or_else(|| parts.headers.get(HOST).and_then(|host| host.to_str().ok())).unwrap_or_default();
+    Target::new(&host.to_ascii_lowercase(), parts.uri.path(), parts.uri.query())
+}
+
+/// The facts of a request on a route without copies.
+pub fn facts(parts: &Parts) -> RequestFacts {
+    RequestFacts {
+        method: method(&parts.method),
+        copies: CopyUse::Never,
+        credential: has_credential(&parts.headers),
+    }
+}
+
+/// Whether the request is somebody's own.
+fn has_credential(headers: &HeaderMap) -> bool {
+    headers.contains_key(AUTHORIZATION) || headers.contains_key(COOKIE)
+}
+
+/// A request on a `public_read` route, made ready to be sent on.
+#[derive(Debug)]
+pub struct Read {
+    /// Its facts.
+    pub facts: RequestFacts,
+    /// What its copy is found by.
+    pub key: CopyKey,
+    /// The negotiated language.
+    pub language: Option<Box<str>>,
+}
+
+impl Read {
+    /// Reads the request and changes what the rules change: `Accept-Language` becomes the negotiated language, and
+    /// `Accept-Encoding` becomes `identity`, because a coded body cannot be looked into.
+    pub fn prepare(rules: &PublicRead, route: &str, parts: &mut Parts) -> Self {
+        let language: Option<Box<str>> = negotiate(&rules.languages, &parts.headers).map(Into::into);
+        if let Some(language) = &language
+            && let Ok(value) = HeaderValue::from_str(language)
+        {
+            parts.headers.insert(ACCEPT_LANGUAGE, value);
+        }
+        parts.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let credential = has_credential(&parts.headers);
+        let no_language = !rules.languages.is_empty() && language.is_none();
+        let copies = if credential || no_language {
+            CopyUse::Never
+        } else if says_no_store(&parts.headers) {
+            CopyUse::ServeOnly
+        } else {
+            CopyUse::Full
+        };
+        let facts = RequestFacts { method: method(&parts.method), copies, credential };
+        let mut partition = Vec::new();
+        for part in &rules.key {
+            // A field may come in several lines, and whoever is asked may read any of them: each tells copies apart.
+            if let KeyPart::Header(name) = part {
+                parts
+                    .headers
+                    .get_all(&**name)
+                    .iter()
+                    .for_each(|line| encode(&mut partition, Some(line.as_bytes())));
+                encode(&mut partition, None);
+            } else {
+                encode(&mut partition, part_value(part, parts, language.as_deref()));
+            }
+        }
+        let key = CopyKey { target: target(parts), route: route.into(), partition: partition.into() };
+        Self { facts, key, language }
+    }
+}
+
+/// The request's value of a key part, or `None` where it has none.
+pub fn part_value<'r>(part: &KeyPart, parts: &'r Parts, language: Option<&'r str>) -> Option<&'r [u8]> {
+    match part {
+        KeyPart::Language => language.map(str::as_bytes),
+        KeyPart::Path(name) => parts.extensions.get::<PathParameters>()?.get(name).map(str::as_bytes),
+        // Of several lines the first.
+        KeyPart::Header(name) => parts.headers.get(name.as_ref()).map(HeaderValue::as_bytes),
+        KeyPart::Query(name) => {
+            let pairs = parts.uri.query()?.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+            pairs.filter(|(known, _)| *known == &**name).map(|(_, value)| value.as_bytes()).next()
+        }
+    }
+}
+
+/// Length and bytes of each part, so that no two lists of parts give the same bytes; absent is not empty.
+fn encode(partition: &mut Vec<u8>, value: Option<&[u8]>) {
+    match value {
+        None => partition.push(0),
+        Some(value) => {
+            partition.push(1);
+            partition.extend_from_slice(&u32::try_from(value.len()).unwrap_or(u32::MAX).to_be_bytes());
+            partition.extend_from_slice(value);
+        }
+    }
+}
+
+fn says_no_store(headers: &HeaderMap) -> bool {
+    headers.get_all(CACHE_CONTROL).iter().any(|line| {
+        line.as_bytes()
+            .split(|byte| *byte == b',')
+            .any(|word| word.trim_ascii().eq_ignore_ascii_case(b"no-store"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backstop_engine::policy::{AfterRestart, Correct, Incorrect, StatusSet};
+    use std::time::Duration;
+
+    fn rules(languages: &[&str], key: Vec<KeyPart>) -> PublicRead {
+        PublicRead {
+            max_age: Duration::from_secs(60),
+            after_restart: AfterRestart::Verify,
+            gone: StatusSet::of(&[404, 410]),
+            incorrect: Incorrect::Propagate,
+            override_origin: false,
+            buffer_bytes: 1 << 20,
+            languages: languages.iter().map(|&language| language.into()).collect(),
+            key,
+            correct: Correct::default(),
+        }
+    }
+
+    fn parts(uri: &str, headers: &[(&str, &str)]) -> Parts {
+        let mut request = http::Request::builder().uri(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.body(()).unwrap().into_parts().0
+    }
+
+    fn read(rules: &PublicRead, headers: &[(&str, &str)]) -> Read {
+        Read::prepare(rules, "description", &mut parts("/products/42?x=1", headers))
+    }
+
+    #[test]
+    fn another_language_tenant_host_or_query_is_another_key() {
+        let rules = rules(&["es", "en"], vec![KeyPart::Language, KeyPart::Header("x-tenant".into())]);
+        let base = [("host", "Shop.example"), ("accept-language", "es"), ("x-tenant", "a")];
+        let key = read(&rules, &base).key;
+        assert_eq!(key.target.host(), "shop.example");
+        let differing: [&[(&str, &str)]; 4] = [
+            &[("host", "shop.example"), ("accept-language", "en"), ("x-tenant", "a")],
+            &[("host", "shop.example"), ("accept-language", "es"), ("x-tenant", "b")],
+            &[("host", "shop.example"), ("accept-language", "es")],
+            &[("host", "other.example"), ("accept-language", "es"), ("x-tenant", "a")],
+        ];
+        for headers in differing {
+            assert_ne!(read(&rules, headers).key, key, "{headers:?}");
+        }
+        let other_query = Read::prepare(&rules, "description", &mut parts("/products/42?x=2", &base)).key;
+        assert_ne!(other_query, key);
+        assert_eq!(
+            read(&rules, &[("host", "shop.example"), ("accept-language", "es-MX"), ("x-tenant", "a")]).key,
+            key
+        );
+    }
+
+    /// `a` + `bc` and `ab` + `c` are two keys; absent and empty too.
+    #[test]
+    fn key_parts_never_run_into_each_other() {
+        let rules = rules(&[], vec![KeyPart::Header("x-a".into()), KeyPart::Header("x-b".into())]);
+        let partition = |headers: &[(&str, &str)]| read(&rules, headers).key.partition;
+        assert_ne!(partition(&[("x-a", "a"), ("x-b", "bc")]), partition(&[("x-a", "ab"), ("x-b", "c")]));
+        assert_ne!(partition(&[("x-a", ""), ("x-b", "c")]), partition(&[("x-b", "c")]));
+    }
+
+    #[test]
+    fn what_is_somebodys_own_has_no_copy() {
+        let without = rules(&[], vec![]);
+        let copies = |headers: &[(&str, &str)]| read(&without, headers).facts.copies;
+        assert_eq!(copies(&[]), CopyUse::Full);
+        assert_eq!(copies(&[("authorization", "Bearer x")]), CopyUse::Never);
+        assert_eq!(copies(&[("cookie", "a=b")]), CopyUse::Never);
+        assert_eq!(copies(&[("cache-control", "max-age=0, No-Store")]), CopyUse::ServeOnly);
+        let speaking = rules(&["es"], vec![]);
+        assert_eq!(read(&speaking, &[("accept-language", "de")]).facts.copies, CopyUse::Never);
+        assert_eq!(read(&speaking, &[]).facts.copies, CopyUse::Never);
+    }
+
+    #[test]
+    fn the_negotiated_language_is_asked_for_and_nothing_coded() {
+        let mut sent = parts("/p", &[("accept-language", "es-MX, en;q=0.5"), ("accept-encoding", "gzip")]);
+        Read::prepare(&rules(&["es"], vec![]), "r", &mut sent);
+        assert_eq!(sent.headers[ACCEPT_LANGUAGE], "es");
+        assert_eq!(sent.headers[ACCEPT_ENCODING], "identity");
+        let mut unmatched = parts("/p", &[("accept-language", "de")]);
+        Read::prepare(&rules(&["es"], vec![]), "r", &mut unmatched);
+        assert_eq!(unmatched.headers[ACCEPT_LANGUAGE], "de");
+    }
+}

@@ -1,0 +1,176 @@
+//! A tower service whose answers are backed by a route's policy.
+//!
+//! It is always ready: admission is decided in `call`, at once, and not by waiting in `poll_ready`, where no deadline
+//! runs. The inner service's own readiness is awaited inside the deadline.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use backstop_engine::admission::Permit;
+use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
+use backstop_engine::flow::Attempt;
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
+use tower_service::Service;
+
+use crate::body::ReplyBody;
+use crate::exchange::{Incoming, respond};
+use crate::protected::ProtectedRoute;
+use crate::upstream::{BrokenOff, CallError, Progress, Upstream};
+
+/// The inner service, protected.
+pub struct BackstopService<S, C> {
+    inner: S,
+    route: ProtectedRoute,
+    classify: Arc<C>,
+    entropy: Arc<Entropy>,
+}
+
+// By hand: what is derived would ask the same of `C`, and a closure is seldom `Debug` and not always `Clone`.
+impl<S: Clone, C> Clone for BackstopService<S, C> {
+    fn clone(&self) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            route: self.route.clone(),
+            classify: Arc::clone(&self.classify),
+            entropy: Arc::clone(&self.entropy),
+        }
+    }
+}
+
+impl<S: std::fmt::Debug, C> std::fmt::Debug for BackstopService<S, C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BackstopService")
+            .field("inner", &self.inner)
+            .field("route", &self.route)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What distinguishes one request's chance from another's: a counter behind a keyed hash.
+#[derive(Debug)]
+pub(crate) struct Entropy {
+    key: std::hash::RandomState,
+    count: AtomicU64,
+}
+
+impl Entropy {
+    pub(crate) fn new() -> Self {
+        Self { key: std::hash::RandomState::new(), count: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn draw(&self) -> u64 {
+        std::hash::BuildHasher::hash_one(&self.key, self.count.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl<S, C> BackstopService<S, C> {
+    pub(crate) fn new(inner: S, route: ProtectedRoute, classify: Arc<C>) -> Self {
+        Self { inner, route, classify, entropy: Arc::new(Entropy::new()) }
+    }
+}
+
+impl<S, C, RequestBody, ResponseBody> Service<Request<RequestBody>> for BackstopService<S, C>
+where
+    S: Service<Request<RequestBody>, Response = Response<ResponseBody>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Send,
+    C: Fn(&S::Error) -> Option<FailureKind> + Send + Sync + 'static,
+    RequestBody: Send + 'static,
+    ResponseBody: Body<Data = Bytes> + Unpin + Send + 'static,
+{
+    type Response = Response<ReplyBody<PermitBody<ResponseBody>>>;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
+        let route = self.route.clone();
+        let entropy = self.entropy.draw();
+        let upstream =
+            Inner { service: Mutex::new(self.inner.clone()), classify: Arc::clone(&self.classify) };
+        Box::pin(async move { respond(&route, Incoming { request, upload: None, entropy }, &upstream).await })
+    }
+}
+
+/// The inner service as an upstream. The mutex is never contended: it lets services that are not `Sync` be used.
+struct Inner<S, C> {
+    service: Mutex<S>,
+    classify: Arc<C>,
+}
+
+impl<S, C, RequestBody, ResponseBody> Upstream<RequestBody> for Inner<S, C>
+where
+    S: Service<Request<RequestBody>, Response = Response<ResponseBody>> + Clone,
+    C: Fn(&S::Error) -> Option<FailureKind>,
+    ResponseBody: Body<Data = Bytes>,
+{
+    type Body = PermitBody<ResponseBody>;
+    type Error = S::Error;
+
+    async fn call(
+        &self,
+        attempt: Attempt,
+        request: Request<RequestBody>,
+        progress: &Progress,
+    ) -> Result<Response<Self::Body>, CallError<S::Error>> {
+        let mut service = self.service.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let classify = |error: S::Error, phase: Phase, sent: Sent| match (self.classify)(&error) {
+            Some(kind) => CallError::Failed(Failure::new(kind, phase, sent)),
+            None => CallError::Unclassified(error),
+        };
+        // Getting ready is getting a connection, as far as a service tells.
+        progress.enter(Phase::Connect);
+        poll_fn(|context| service.poll_ready(context))
+            .await
+            .map_err(|error| classify(error, Phase::Connect, Sent::No))?;
+        progress.enter(Phase::Head);
+        let response =
+            service.call(request).await.map_err(|error| classify(error, Phase::Head, Sent::Maybe))?;
+        Ok(response.map(|body| PermitBody { body, permit: Some(attempt.permit) }))
+    }
+}
+
+pin_project! {
+    /// The inner service's body; the place at the dependency is kept until it ends.
+    #[derive(Debug)]
+    pub struct PermitBody<B> {
+        #[pin]
+        body: B,
+        permit: Option<Permit>,
+    }
+}
+
+impl<B: Body<Data = Bytes>> Body for PermitBody<B> {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        let this = self.project();
+        let frame = ready!(this.body.poll_frame(context));
+        if !matches!(frame, Some(Ok(_))) {
+            *this.permit = None;
+        }
+        let broken = BrokenOff(Failure::new(FailureKind::Incomplete, Phase::Body, Sent::Maybe));
+        Poll::Ready(frame.map(|frame| frame.map_err(|_| broken)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

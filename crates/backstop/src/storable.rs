@@ -1,0 +1,165 @@
+//! Whether HTTP lets an answer be kept, and for how long it may be used when the origin cannot be asked (RFC 9111).
+//!
+//! - Never kept, whatever the policy says: `private`, `Set-Cookie`, `Vary: *`, an answer with no content, and answers to
+//!   requests with credentials (those never come here; see [`request`](crate::request)).
+//! - `no-store` is not kept either, unless the operator overrides the origin in writing.
+//! - `no-cache`, `must-revalidate`, `proxy-revalidate` and `s-maxage` forbid an *old* copy (section 4.2.4): it may be used
+//!   only while fresh, and with `no-cache` not at all. `stale-if-error` (RFC 5861) bounds how old it may be.
+//! - `Backstop-Cache-Control`, if present and well-formed, stands in for `Cache-Control` and `Expires` (RFC 9213): an
+//!   origin can so allow Backstop what it forbids to everybody else.
+//! - What cannot be understood counts as forbidden: unparsable or conflicting freshness is stale (section 4.2.1).
+
+use std::time::Duration;
+
+use backstop_engine::snapshot::OriginLimit;
+use http::header::{AGE, CACHE_CONTROL, DATE, EXPIRES, HeaderName, SET_COOKIE};
+use http::{HeaderMap, HeaderValue};
+use sfv::{BareItem, ListEntry, Parser};
+
+use crate::fields::joined;
+
+/// The targeted field of RFC 9213.
+pub const BACKSTOP_CACHE_CONTROL: HeaderName = HeaderName::from_static("backstop-cache-control");
+
+/// What the origin says about keeping an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Storable {
+    /// Whether it may be kept at all.
+    pub keep: bool,
+    /// How long it may be used without asking.
+    pub limit: OriginLimit,
+    /// How long it is fresh, where the origin says so.
+    pub lifetime: Option<Duration>,
+}
+
+/// Judges an answer's fields. `override_origin` is the operator's written consent.
+pub fn storable(headers: &HeaderMap, override_origin: bool) -> Storable {
+    let directives = targeted(headers).unwrap_or_else(|| Directives::of_cache_control(headers));
+    let personal = directives.private || headers.contains_key(SET_COOKIE);
+    let keep = !personal && (!directives.no_store || override_origin);
+    let lifetime = match (directives.s_maxage.or(directives.max_age), directives.is_targeted) {
+        (Some(seconds), _) => Some(seconds.unwrap_or(Duration::ZERO)),
+        (None, true) => None,
+        (None, false) => expires(headers),
+    };
+    let limit = if directives.no_cache || directives.no_store {
+        OriginLimit::Never
+    } else if directives.must_revalidate || directives.s_maxage.is_some() {
+        OriginLimit::WhileFresh(lifetime.unwrap_or(Duration::ZERO))
+    } else if let Some(stale) = directives.stale_if_error {
+        OriginLimit::UpTo(lifetime.unwrap_or(Duration::ZERO).saturating_add(stale.unwrap_or(Duration::ZERO)))
+    } else {
+        OriginLimit::Unlimited
+    };
+    Storable { keep, limit, lifetime }
+}
+
+/// The age that an answer already has when it comes (RFC 9111 section 5.1): the first member, ignored unless it is a
+/// non-negative integer.
+pub fn received_age(headers: &HeaderMap) -> Duration {
+    let first =
+        headers.get(AGE).and_then(|value| value.to_str().ok()).and_then(|value| value.split(',').next());
+    first.and_then(delta_seconds).unwrap_or(Duration::ZERO)
+}
+
+/// A directive's argument: `None` is absent, `Some(None)` present but not understood.
+type Argument = Option<Option<Duration>>;
+
+#[derive(Debug, Default)]
+struct Directives {
+    no_store: bool,
+    no_cache: bool,
+    private: bool,
+    must_revalidate: bool,
+    max_age: Argument,
+    s_maxage: Argument,
+    stale_if_error: Argument,
+    is_targeted: bool,
+}
+
+impl Directives {
+    fn of_cache_control(headers: &HeaderMap) -> Self {
+        let mut directives = Self::default();
+        for line in headers.get_all(CACHE_CONTROL) {
+            // Bytes beyond ASCII belong to no directive that is known here, but the line may hold others.
+            let line = String::from_utf8_lossy(line.as_bytes());
+            for directive in split_outside_quotes(&line) {
+                let (name, argument) = directive.split_once('=').unwrap_or((directive, ""));
+                directives.add(name.trim(), argument.trim().trim_matches('"'));
+            }
+        }
+        directives
+    }
+
+    fn add(&mut self, name: &str, argument: &str) {
+        let seconds = |earlier: Argument| match earlier {
+            None => Some(delta_seconds(argument)),
+            // Said twice: the more restrictive counts (section 4.2.1).
+            Some(earlier) => Some(earlier.zip(delta_seconds(argument)).map(|(one, other)| one.min(other))),
+        };
+        match name.to_ascii_lowercase().as_str() {
+            "no-store" => self.no_store = true,
+            // With field names it forbids only those; treated as forbidding all.
+            "no-cache" => self.no_cache = true,
+            "private" => self.private = true,
+            "must-revalidate" | "proxy-revalidate" => self.must_revalidate = true,
+            "max-age" => self.max_age = seconds(self.max_age),
+            "s-maxage" => self.s_maxage = seconds(self.s_maxage),
+            "stale-if-error" => self.stale_if_error = seconds(self.stale_if_error),
+            _ => {}
+        }
+    }
+}
+
+/// The targeted field as a Structured Dictionary; `None` if it does not parse or is empty, and then it is as if absent.
+fn targeted(headers: &HeaderMap) -> Option<Directives> {
+    let text = joined(headers, &BACKSTOP_CACHE_CONTROL)?;
+    let dictionary: sfv::Dictionary = Parser::new(&text).parse().ok()?;
+    let mut directives = Directives { is_targeted: true, ..Directives::default() };
+    for (name, entry) in &dictionary {
+        let ListEntry::Item(item) = entry else { continue };
+        let argument = match &item.bare_item {
+            BareItem::Boolean(true) => String::new(),
+            BareItem::Integer(number) => number.to_string(),
+            // A directive of a type that it does not have is not consumed (RFC 9213 section 2.1).
+            _ => continue,
+        };
+        directives.add(name.as_str(), &argument);
+    }
+    (!dictionary.is_empty()).then_some(directives)
+}
+
+fn split_outside_quotes(line: &str) -> impl Iterator<Item = &str> {
+    let mut quoted = false;
+    line.split(move |character| {
+        quoted ^= character == '"';
+        character == ',' && !quoted
+    })
+    .map(str::trim)
+    .filter(|directive| !directive.is_empty())
+}
+
+/// Whole seconds, clamped to 2^31 as RFC 9111 section 1.2.2 allows.
+fn delta_seconds(text: &str) -> Option<Duration> {
+    const MAX_SECONDS: u64 = 1 << 31;
+    let text = text.trim();
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    Some(Duration::from_secs(text.parse().unwrap_or(MAX_SECONDS).min(MAX_SECONDS)))
+}
+
+/// `Expires` less `Date` (section 4.2.1); an invalid `Expires` is a time in the past.
+fn expires(headers: &HeaderMap) -> Option<Duration> {
+    let date =
+        |value: &HeaderValue| value.to_str().ok().and_then(|text| httpdate::parse_http_date(text).ok());
+    let expires = headers.get(EXPIRES)?;
+    let lifetime = date(expires)
+        .zip(headers.get(DATE).and_then(date))
+        .and_then(|(end, start)| end.duration_since(start).ok());
+    Some(lifetime.unwrap_or(Duration::ZERO))
+}
+
+#[cfg(test)]
+#[path = "storable_tests.rs"]
+mod tests;

@@ -1,0 +1,100 @@
+//! What a driver needs of whatever really calls a dependency.
+//!
+//! A tower service is one (see [`layer`](crate::layer)); the gateway's connection pool is another. The engine decides
+//! *whether* to call and until when; an [`Upstream`] only calls, says how far it came, and keeps the place at the
+//! dependency occupied for as long as the dependency may still be working.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use backstop_engine::failure::{Cause, Failure, FailureKind, Phase, Sent};
+use backstop_engine::flow::{Attempt, ClientFault};
+use bytes::Bytes;
+use http::{Request, Response};
+
+/// Calls a dependency.
+pub trait Upstream<B> {
+    /// The body of its answers. It holds [`Attempt::permit`] until the dependency's work has ended, and it tells an answer
+    /// that broke off from one that is complete.
+    type Body: http_body::Body<Data = Bytes, Error = BrokenOff>;
+    /// An error that nobody classified; it goes to the caller unchanged.
+    type Error;
+
+    /// Calls it once. Never again by itself, and no phase is begun at or after [`Attempt::until`].
+    ///
+    /// Dropping the future abandons the call.
+    ///
+    /// # Errors
+    /// [`CallError::Failed`] for what is in the closed list of failures, else [`CallError::Unclassified`].
+    fn call(
+        &self,
+        attempt: Attempt,
+        request: Request<B>,
+        progress: &Progress,
+    ) -> impl Future<Output = Result<Response<Self::Body>, CallError<Self::Error>>>;
+}
+
+/// An answer that broke off in its body. What was passed on stays passed on; the client's connection must end visibly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the answer of the service behind broke off: {}", Cause::Failed(self.0).token())]
+pub struct BrokenOff(pub Failure);
+
+/// Why a call gave no answer.
+#[derive(Debug)]
+pub enum CallError<E> {
+    /// The dependency failed.
+    Failed(Failure),
+    /// The request itself could not be read to its end; that is the client's doing.
+    Client(ClientFault),
+    /// Something else.
+    Unclassified(E),
+}
+
+/// How an answer's end is known, as an extension of the [`Response`]. Without it, the body's end is its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// By its length or its last chunk: a missing byte is an error.
+    Delimited,
+    /// By the end of the connection: a missing byte goes unnoticed (RFC 9112 section 6.3).
+    UntilClose,
+}
+
+/// How far a call has come. Whoever ends it from outside learns here what it was waiting for.
+#[derive(Debug)]
+pub struct Progress(AtomicU8);
+
+impl Progress {
+    /// Nothing has begun.
+    pub const fn new() -> Self {
+        Self(AtomicU8::new(Phase::Queue as u8))
+    }
+
+    /// A phase has begun.
+    pub fn enter(&self, phase: Phase) {
+        self.0.store(phase as u8, Ordering::Relaxed);
+    }
+
+    /// The phase under way.
+    pub fn phase(&self) -> Phase {
+        const PHASES: [Phase; 6] =
+            [Phase::Queue, Phase::Resolve, Phase::Connect, Phase::Send, Phase::Head, Phase::Body];
+        PHASES.get(usize::from(self.0.load(Ordering::Relaxed))).copied().unwrap_or(Phase::Queue)
+    }
+
+    /// The failure that a call is if its time ends now.
+    pub fn time_up(&self) -> Failure {
+        let phase = self.phase();
+        let (kind, sent) = match phase {
+            Phase::Queue | Phase::Resolve => (FailureKind::Dns, Sent::No),
+            Phase::Connect => (FailureKind::ConnectTimeout, Sent::No),
+            Phase::Send | Phase::Head | Phase::Body => (FailureKind::ReadTimeout, Sent::Maybe),
+        };
+        Failure::new(kind, phase, sent)
+    }
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self::new()
+    }
+}
