@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod demo;
 mod exit;
 mod logs;
 mod printer;

@@ -8,9 +8,13 @@
 //! | `freeze`, `run` | time stands still, or goes on |
 //! | `mono +N`, `mono -N` | time since boot moves by N ns |
 //! | `wall +N`, `wall -N` | the date moves by N ns |
+//! | `at MONO WALL` | time since boot and the date become these, in ns |
 //! | `boot HEX` | another boot, named by 32 hexadecimal digits |
 //! | `sync on`, `sync off` | whether the kernel vouches for the date |
 //! | `get` | nothing |
+//!
+//! `BACKSTOP_TEST_CLOCK` holds commands for the very start, separated by `;`: they are obeyed before anything is opened, so
+//! that a gateway can begin its life under another boot or at another date.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -29,6 +33,10 @@ pub(crate) fn clock() -> Result<Clock, Box<dyn std::error::Error>> {
     let Some(path) = std::env::var_os("BACKSTOP_TEST_SOCKET") else { return Ok(system) };
     let (clock, hand) = Clock::manual(system.now());
     let frozen = Arc::new(AtomicBool::new(false));
+    let first = std::env::var("BACKSTOP_TEST_CLOCK").unwrap_or_default();
+    for command in first.split(';').map(str::trim).filter(|command| !command.is_empty()) {
+        obey(command, &hand, &frozen).ok_or_else(|| format!("BACKSTOP_TEST_CLOCK: not understood: {command}"))?;
+    }
     let listener = UnixListener::bind(path)?;
     std::thread::spawn({
         let (hand, frozen) = (hand.clone(), Arc::clone(&frozen));
@@ -87,6 +95,11 @@ fn obey(line: &str, hand: &ManualClock, frozen: &AtomicBool) -> Option<()> {
         ("wall", step) => {
             let step: i64 = step.parse().ok()?;
             hand.set(|now| now.wall = Wall::from_unix_ns(now.wall.as_unix_ns().saturating_add(step)));
+        }
+        ("at", both) => {
+            let (mono, wall) = both.split_once(' ')?;
+            let (mono, wall) = (mono.parse().ok()?, wall.parse().ok()?);
+            hand.set(|now| (now.mono, now.wall) = (Mono::from_ns(mono), Wall::from_unix_ns(wall)));
         }
         ("boot", digits) => {
             let id = u128::from_str_radix(digits, 16).ok()?;

@@ -90,6 +90,7 @@ impl Gateway {
         let (copies, report) = open_copies(&store, &policy, &clock);
         let speaker = Speaker { name: gateway.name.clone(), is_gateway: true };
         let backstop = Backstop::new(policy, clock.clone(), copies, speaker)?;
+        backstop.set_buffer_memory(gateway.buffer_memory);
         let router = Router::new(&routes)?;
         let pools = dependencies.iter().map(|dependency| pool(dependency, &clock)).collect();
         let hosts: Vec<HostHeader> = dependencies.iter().map(|dependency| dependency.host.clone()).collect();

@@ -42,6 +42,7 @@ impl Collector for Everything {
         self.requests(&mut encoder)?;
         self.dependencies(&mut encoder)?;
         self.in_flight(&mut encoder)?;
+        self.held_back(&mut encoder)?;
         self.copies(&mut encoder)?;
         self.store(&mut encoder)?;
         self.pools(&mut encoder)?;
@@ -163,6 +164,19 @@ impl Everything {
             refused.count(&vec![("scope", *scope), ("name", *name)], limit.refused())?;
         }
         Ok(())
+    }
+
+    fn held_back(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let held = self.0.backstop.held_back();
+        let gauges = [
+            ("backstop_buffer_bytes", "Bytes of answers that are held back until complete", held.bytes),
+            ("backstop_buffer_limit_bytes", "Bytes of answers that may be held back", held.limit_bytes),
+        ];
+        for (name, help, value) in gauges {
+            series(encoder, name, help, MetricType::Gauge)?.gauge(&Vec::new(), value as f64)?;
+        }
+        let help = "Answers that streamed because no more could be held back";
+        series(encoder, "backstop_buffer_full", help, MetricType::Counter)?.count(&Vec::new(), held.refused)
     }
 
     fn copies(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {

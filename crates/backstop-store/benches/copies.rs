@@ -20,6 +20,8 @@ const BATCH: usize = 1_000;
 
 fn main() {
     let large = StoreOptions { memory_bytes: 1 << 30, index_bytes: 1 << 30, ..StoreOptions::new("") };
+    println!("a plain map, for comparison");
+    control();
     println!("memory");
     run(&Copies::memory_with(large.clone()));
     #[cfg(feature = "redb")]
@@ -67,6 +69,27 @@ fn measure(name: &str, batches: usize, key: impl Fn(usize) -> CopyKey, mut call:
         .collect();
     times.sort();
     println!("  {name}: {:?} (worst batch {:?})", times[batches / 2], times[batches - 1]);
+}
+
+/// What the simplest map costs here and now: no lock, no variants, no bound.
+fn control() {
+    let map: std::collections::HashMap<CopyKey, u64> = (0..ENTRIES).map(|at| (numbered(at), at)).collect();
+    measure(
+        "get",
+        200,
+        |at| numbered(at as u64 * 7919 % ENTRIES),
+        |key| {
+            black_box(map.get(&key).copied());
+        },
+    );
+    measure(
+        "get, always the same",
+        200,
+        |_| numbered(1),
+        |key| {
+            black_box(map.get(&key).copied());
+        },
+    );
 }
 
 fn run(store: &Copies) {

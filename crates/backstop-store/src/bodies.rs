@@ -97,6 +97,10 @@ impl Bodies {
         let mut evicted = Evicted::new();
         let weight = copy.weight();
         self.map.insert_with_lifecycle(id, Held { copy, weight, shard, place }, &mut evicted);
+        // The map reports the content that was replaced as well.
+        if evicted.iter().any(|(other, ..)| *other == id) && self.contains(id) {
+            evicted.retain(|(other, ..)| *other != id);
+        }
         evicted
     }
 

@@ -236,6 +236,9 @@ impl Inner {
     /// Follows up on copies that had to leave memory: they stay if the disk has them. Takes one shard after the
     /// other, so the caller holds none.
     pub(crate) fn evicted(&self, evicted: &Evicted) {
+        if evicted.is_empty() {
+            return;
+        }
         add(&self.counters.memory_evictions, evicted.len() as u64);
         for (id, shard, place) in evicted {
             let mut shard = self.index.write(*shard);

@@ -17,7 +17,7 @@ mod shard;
 mod variant;
 mod variants;
 
-pub(crate) use located::Located;
+pub(crate) use located::{Located, LocatedBelow};
 pub(crate) use shard::{Place, Removed, Shard};
 pub(crate) use variant::{Queued, Stored, Variant};
 
@@ -57,10 +57,9 @@ impl Index {
         Located::new(&self.hash, key)
     }
 
-    /// The hash of a host and path, and the shard that holds it.
-    pub(crate) fn locate_site(&self, site: &[u8]) -> (u64, u16) {
-        let hash = located::hash_site(&self.hash, site);
-        (hash, located::shard(hash))
+    /// Where what lies below a path, or what belongs to one target of it (`Some(query)`), is to be looked for.
+    pub(crate) fn locate_below(&self, site: &[u8], query: Option<Option<&str>>) -> LocatedBelow {
+        LocatedBelow::new(&self.hash, site, query)
     }
 
     /// A shard, to read.

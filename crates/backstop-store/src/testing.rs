@@ -7,5 +7,5 @@ mod fake;
 mod samples;
 
 pub use contract::{Backend, contract};
-pub use fake::{FakeMedium, Handle};
+pub use fake::FakeMedium;
 pub use samples::{block_on, copy, headers, key, now, now_in_boot};

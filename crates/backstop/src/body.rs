@@ -14,6 +14,7 @@ use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
+use crate::budget::{Budget, Held};
 use crate::clock::{Clock, Sleep};
 use crate::upstream::BrokenOff;
 
@@ -41,7 +42,7 @@ pin_project! {
 pin_project! {
     #[project = ContentProjection]
     enum Content<B> {
-        Whole { body: Option<Bytes>, trailers: Option<HeaderMap> },
+        Whole { body: Option<Bytes>, trailers: Option<HeaderMap>, held: Option<Held> },
         Streamed { #[pin] stream: Stream<B>, ended: bool },
     }
 }
@@ -49,7 +50,7 @@ pin_project! {
 impl<B> Content<B> {
     fn is_over(&self) -> bool {
         match self {
-            Content::Whole { body, trailers } => body.is_none() && trailers.is_none(),
+            Content::Whole { body, trailers, .. } => body.is_none() && trailers.is_none(),
             Content::Streamed { ended, .. } => *ended,
         }
     }
@@ -57,9 +58,19 @@ impl<B> Content<B> {
 
 impl<B> ReplyBody<B> {
     /// A body that is complete.
-    pub(crate) fn whole(body: Bytes, trailers: Option<HeaderMap>, settlement: Settlement) -> Self {
+    pub(crate) fn whole(body: Bytes, settlement: Settlement) -> Self {
+        Self::collected(body, None, None, settlement)
+    }
+
+    /// A body that was held back until it was complete.
+    pub(crate) fn collected(
+        body: Bytes,
+        trailers: Option<HeaderMap>,
+        held: Option<Held>,
+        settlement: Settlement,
+    ) -> Self {
         let body = Some(body).filter(|body| !body.is_empty());
-        Self { content: Content::Whole { body, trailers }, settlement: Some(settlement) }
+        Self { content: Content::Whole { body, trailers, held }, settlement: Some(settlement) }
     }
 
     /// A body that is still coming.
@@ -82,8 +93,8 @@ impl<B: Body<Data = Bytes, Error = BrokenOff>> Body for ReplyBody<B> {
     ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
         let this = self.project();
         let frame = match this.content.project() {
-            ContentProjection::Whole { body, trailers } => {
-                body.take().map(Frame::data).or_else(|| trailers.take().map(Frame::trailers)).map(Ok)
+            ContentProjection::Whole { body, trailers, .. } => {
+                next_piece(body).map(Frame::data).or_else(|| trailers.take().map(Frame::trailers)).map(Ok)
             }
             ContentProjection::Streamed { ended: true, .. } => None,
             ContentProjection::Streamed { mut stream, ended } => {
@@ -124,6 +135,21 @@ impl<B: Body<Data = Bytes, Error = BrokenOff>> Body for ReplyBody<B> {
     }
 }
 
+/// The next piece of a body that is there as a whole. Whoever sends it asks for the next one only when it has room, so a
+/// client that does not read keeps the permits as long as it does so.
+fn next_piece(body: &mut Option<Bytes>) -> Option<Bytes> {
+    let mut rest = body.take()?;
+    if rest.len() > PIECE_BYTES {
+        let piece = rest.split_to(PIECE_BYTES);
+        *body = Some(rest);
+        return Some(piece);
+    }
+    Some(rest)
+}
+
+/// The most that is given away at once.
+const PIECE_BYTES: usize = 64 * 1024;
+
 impl<B> std::fmt::Debug for ReplyBody<B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ReplyBody").field("settlement", &self.settlement).finish_non_exhaustive()
@@ -143,6 +169,7 @@ pin_project! {
     /// What has been read of an answer already, and the rest of it.
     pub(crate) struct Stream<B> {
         prefix: VecDeque<Bytes>,
+        held: Option<Held>,
         #[pin]
         body: B,
         clock: Clock,
@@ -158,9 +185,10 @@ struct Waiting {
 }
 
 impl<B> Stream<B> {
-    pub(crate) fn new(prefix: VecDeque<Bytes>, body: B, clock: Clock, patience: Patience) -> Self {
+    pub(crate) fn new(prefix: Prefix, body: B, clock: Clock, patience: Patience) -> Self {
         let (Patience::InAll(left) | Patience::Idle(left)) = patience;
-        Self { prefix, body, clock, patience, left, waiting: None }
+        let Prefix { pieces: prefix, held } = prefix;
+        Self { prefix, held, body, clock, patience, left, waiting: None }
     }
 }
 
@@ -173,6 +201,7 @@ impl<B: Body<Data = Bytes, Error = BrokenOff>> Stream<B> {
         if let Some(piece) = this.prefix.pop_front() {
             return Poll::Ready(Some(Ok(Frame::data(piece))));
         }
+        *this.held = None;
         if let Poll::Ready(frame) = this.body.poll_frame(context) {
             if let Some(waiting) = this.waiting.take() {
                 let waited = this.clock.mono().since(waiting.since).unwrap_or_default();
@@ -207,7 +236,14 @@ impl<B: Body<Data = Bytes, Error = BrokenOff>> Stream<B> {
     }
 }
 
-/// An answer that was read as far as the limit allows.
+/// What was read of an answer before it was known that it streams.
+#[derive(Debug, Default)]
+pub(crate) struct Prefix {
+    pieces: VecDeque<Bytes>,
+    held: Option<Held>,
+}
+
+/// An answer that was read as far as the limits allow.
 pub(crate) enum Collected<B> {
     /// It is complete.
     Whole {
@@ -215,33 +251,38 @@ pub(crate) enum Collected<B> {
         body: Bytes,
         /// What followed it.
         trailers: Option<HeaderMap>,
+        /// Its share of what may be held back.
+        held: Held,
     },
-    /// It is larger.
+    /// It is larger, or there is no room for it.
     TooLarge {
         /// What was read.
-        prefix: VecDeque<Bytes>,
+        prefix: Prefix,
         /// The rest.
         rest: B,
     },
 }
 
-/// Reads an answer to its end, or until it is larger than the limit.
-pub(crate) async fn collect<B>(body: B, limit_bytes: u64) -> Result<Collected<B>, BrokenOff>
+/// Reads an answer to its end, or until it is larger than its limit or than the room that is left for all.
+pub(crate) async fn collect<B>(body: B, limit_bytes: u64, budget: &Budget) -> Result<Collected<B>, BrokenOff>
 where
     B: Body<Data = Bytes, Error = BrokenOff> + Unpin,
 {
     let mut body = body;
     let mut pieces: VecDeque<Bytes> = VecDeque::new();
+    let mut held = budget.hold();
     let mut read_bytes: u64 = 0;
     let mut trailers = None;
     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
         match frame?.into_data() {
             Ok(piece) if piece.is_empty() => {}
             Ok(piece) => {
-                read_bytes += piece.len() as u64;
+                let bytes = piece.len() as u64;
+                read_bytes += bytes;
                 pieces.push_back(piece);
-                if read_bytes > limit_bytes {
-                    return Ok(Collected::TooLarge { prefix: pieces, rest: body });
+                if read_bytes > limit_bytes || !held.grow(bytes) {
+                    let prefix = Prefix { pieces, held: Some(held) };
+                    return Ok(Collected::TooLarge { prefix, rest: body });
                 }
             }
             Err(frame) => trailers = frame.into_trailers().ok(),
@@ -257,5 +298,9 @@ where
             Bytes::from(whole)
         }
     };
-    Ok(Collected::Whole { body, trailers })
+    Ok(Collected::Whole { body, trailers, held })
 }
+
+#[cfg(test)]
+#[path = "body_tests.rs"]
+mod tests;

@@ -135,9 +135,23 @@ where
         let withdrawn_before = withdrawals.load(Ordering::SeqCst);
         let begun = self.clock.now();
         let mut flow = Flow::begin(&self.engine, RouteId(0), facts, begun, self.entropy.draw(), Trace::off());
-        let mut hands = Call { reads: self, key, ask: Some(ask), asked: None, copy: None };
-        let decision = drive(&mut flow, &mut hands, &self.clock, &self.waiters, None).await;
-        let Call { key, asked, copy, .. } = hands;
+        let mut asked = None;
+        let (decision, key, copy) = {
+            // Nothing happens before the first poll. What the driver gets to see names neither `T` nor `E`: else the
+            // compiler could not prove that the whole is `Send` where they hold a lifetime, `Box<dyn Error>` included.
+            let asking = async {
+                let result = ask().await;
+                let told = match &result {
+                    Ok(_) => Told::Value,
+                    Err(error) => (self.classify)(error).map_or(Told::Unclassified, Told::Failure),
+                };
+                asked = Some(result);
+                told
+            };
+            let mut hands = Call { reads: self, key, asking: Some(asking), copy: None };
+            let decision = drive(&mut flow, &mut hands, &self.clock, &self.waiters, None).await;
+            (decision, hands.key, hands.copy)
+        };
         let account = decision.account;
         let value = match (decision.reply, asked, copy) {
             (Reply::Collected(_) | Reply::Streamed(_), Some(Ok(value)), _) => {
@@ -198,20 +212,25 @@ where
     }
 }
 
-struct Call<'a, K, T, E, R> {
+/// What the function came to.
+enum Told {
+    Value,
+    Failure(FailureKind),
+    Unclassified,
+}
+
+struct Call<'a, K, T, E, A> {
     reads: &'a Reads<K, T, E>,
     key: K,
-    ask: Option<R>,
-    asked: Option<Result<T, E>>,
+    asking: Option<A>,
     copy: Option<T>,
 }
 
-impl<K, T, E, R, F> Hands for Call<'_, K, T, E, R>
+impl<K, T, E, A> Hands for Call<'_, K, T, E, A>
 where
     K: Eq + Hash + Clone,
     T: Clone,
-    R: FnOnce() -> F,
-    F: Future<Output = Result<T, E>>,
+    A: Future<Output = Told>,
 {
     fn peek(&mut self) -> Option<CopyFacts> {
         self.reads.copies.get(&self.key).map(|(facts, _)| facts)
@@ -219,19 +238,16 @@ where
 
     async fn call(&mut self, attempt: Attempt, progress: &Progress) -> Event {
         let id = attempt.id;
-        let Some(ask) = self.ask.take() else { return Event::Propagated { attempt: id } };
+        let Some(asking) = self.asking.take() else { return Event::Propagated { attempt: id } };
         progress.enter(Phase::Head);
-        let asked = ask().await;
-        let failure = asked.as_ref().err().map(|error| (self.reads.classify)(error));
-        self.asked = Some(asked);
-        match failure {
-            None => {
+        match asking.await {
+            Told::Value => {
                 Event::Head { attempt: id, head: HeadFacts { status: 200, has_body: true, degraded: None } }
             }
-            Some(Some(kind)) => {
+            Told::Failure(kind) => {
                 Event::Failed { attempt: id, failure: Failure::new(kind, Phase::Head, Sent::Maybe) }
             }
-            Some(None) => Event::Propagated { attempt: id },
+            Told::Unclassified => Event::Propagated { attempt: id },
         }
     }
 

@@ -24,6 +24,7 @@
 //! ```
 
 mod body;
+mod budget;
 pub mod builder;
 pub mod call;
 pub mod clock;
@@ -46,6 +47,7 @@ pub mod upstream;
 
 pub use backstop_engine as engine;
 pub use body::ReplyBody;
+pub use budget::HeldBack;
 pub use exchange::{Incoming, respond};
 pub use layer::BackstopLayer;
 pub use protected::{Backstop, ProtectedRoute, SetupError, Withdrawals, Withdraws};

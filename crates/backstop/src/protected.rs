@@ -8,6 +8,7 @@ use backstop_store::{Copies, Withdrawal};
 use bytes::Bytes;
 use http::request::Parts;
 
+use crate::budget::{Budget, HeldBack};
 use crate::clock::Clock;
 use crate::correct::Rules;
 use crate::driver::Waiters;
@@ -32,6 +33,7 @@ pub(crate) struct Shared {
     pub(crate) speaker: Speaker,
     pub(crate) waiters: Waiters,
     pub(crate) withdrawals: Withdrawals,
+    pub(crate) budget: Budget,
 }
 
 /// What came of withdrawals, as far as requests saw it.
@@ -80,7 +82,8 @@ impl Backstop {
         clock.raise_high_water(copies.high_water_wall());
         let waiters = Waiters::of(&engine);
         let withdrawals = Withdrawals::default();
-        Ok(Self { shared: Arc::new(Shared { engine, clock, copies, speaker, waiters, withdrawals }) })
+        let budget = Budget::default();
+        Ok(Self { shared: Arc::new(Shared { engine, clock, copies, speaker, waiters, withdrawals, budget }) })
     }
 
     /// As [`Backstop::new`], inside a service, with copies in memory only.
@@ -110,6 +113,17 @@ impl Backstop {
     /// What came of withdrawals.
     pub fn withdrawals(&self) -> &Withdrawals {
         &self.shared.withdrawals
+    }
+
+    /// Changes how many bytes of answers may be held back until they are complete, over all requests (256 MiB to begin
+    /// with). Once they are used up, answers stream instead.
+    pub fn set_buffer_memory(&self, limit_bytes: u64) {
+        self.shared.budget.set(limit_bytes);
+    }
+
+    /// What is held back now.
+    pub fn held_back(&self) -> HeldBack {
+        self.shared.budget.now()
     }
 
     /// The name in `Via`, `Cache-Status` and `Proxy-Status`.

@@ -8,4 +8,20 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-mod first;
+mod age;
+mod broken_answers;
+mod client_errors;
+mod credentials;
+mod deadline;
+mod half_body;
+mod head_requests;
+mod impatient;
+mod origin_wishes;
+mod pass_through;
+mod restart;
+mod slow_read;
+mod statuses;
+mod two_tiers;
+mod vary;
+mod withdrawal;
+mod withdrawal_named;

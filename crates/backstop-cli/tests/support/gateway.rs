@@ -23,6 +23,8 @@ pub struct Gateway {
     pub addr: SocketAddr,
     /// The operators' port.
     pub admin: SocketAddr,
+    /// What requests name as their `Host`; the address, unless it is changed. Copies are kept by it.
+    pub host: String,
     log: Arc<Mutex<Vec<String>>>,
 }
 
@@ -45,6 +47,11 @@ impl Gateway {
 
     /// Starts the binary in a folder that may hold copies from before.
     pub fn start_in(folder: &Path, policy: &Policy) -> Self {
+        Self::start_with_clock(folder, policy, "")
+    }
+
+    /// As [`Gateway::start_in`], with commands for the clock that are obeyed before anything is opened.
+    pub fn start_with_clock(folder: &Path, policy: &Policy, clock: &str) -> Self {
         let file = folder.join("policy.toml");
         std::fs::write(&file, policy.text()).expect("the policy file");
         let socket = folder.join("hooks");
@@ -53,6 +60,7 @@ impl Gateway {
             .args(["run", "policy.toml"])
             .current_dir(folder)
             .env("BACKSTOP_TEST_SOCKET", &socket)
+            .env("BACKSTOP_TEST_CLOCK", clock)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -81,7 +89,7 @@ impl Gateway {
         };
         let addr = found("listening on http://");
         let admin = found("metrics on http://");
-        Self { child, folder: folder.to_owned(), addr, admin, log }
+        Self { child, folder: folder.to_owned(), addr, admin, host: addr.to_string(), log }
     }
 
     /// The hand on its clock.
@@ -101,7 +109,7 @@ impl Gateway {
 
     /// As [`Gateway::get`], without insisting on an answer.
     pub async fn try_get(&self, target: &str, fields: &[(&str, &str)]) -> Result<Response, ClientError> {
-        client::get(self.addr, target, fields).await
+        self.try_request("GET", target, fields, b"").await
     }
 
     /// Any request.
@@ -112,8 +120,23 @@ impl Gateway {
         fields: &[(&str, &str)],
         body: &[u8],
     ) -> Response {
-        let answer = client::request(self.addr, method, target, fields, body).await;
+        let answer = self.try_request(method, target, fields, body).await;
         answer.unwrap_or_else(|error| panic!("{error:?}\n{:#?}", self.log()))
+    }
+
+    /// As [`Gateway::request`], without insisting on an answer.
+    pub async fn try_request(
+        &self,
+        method: &str,
+        target: &str,
+        fields: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Response, ClientError> {
+        let mut fields = fields.to_vec();
+        if !fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+            fields.push(("Host", &self.host));
+        }
+        client::request(self.addr, method, target, &fields, body).await
     }
 
     /// Its metrics now.
@@ -123,6 +146,13 @@ impl Gateway {
 
     /// Reads metrics until they satisfy a condition, within the bound.
     pub async fn metrics_until(&self, wanted: impl Fn(&Metrics) -> bool) -> Metrics {
+        let metrics = self.metrics_or_last(&wanted).await;
+        assert!(wanted(&metrics), "the metrics never came to it: {metrics:#?}\n{:#?}", self.log());
+        metrics
+    }
+
+    /// As [`Gateway::metrics_until`]; the last reading where the bound is over first.
+    pub async fn metrics_or_last(&self, wanted: impl Fn(&Metrics) -> bool) -> Metrics {
         let polling = async {
             loop {
                 let metrics = self.metrics().await;
@@ -134,7 +164,7 @@ impl Gateway {
         };
         match tokio::time::timeout(BOUND, polling).await {
             Ok(metrics) => metrics,
-            Err(_) => panic!("the metrics never came to it: {:#?}", self.metrics().await),
+            Err(_) => self.metrics().await,
         }
     }
 
@@ -164,18 +194,28 @@ impl Gateway {
         })
     }
 
-    /// Ends it as `kill -9` does and starts it again in the same folder.
-    pub fn restart_after_kill(mut self, policy: &Policy) -> Self {
+    /// Ends it as `kill -9` does. Its folder.
+    pub fn kill(mut self) -> PathBuf {
         self.signal("KILL");
         self.wait();
-        Self::start_in(&self.folder.clone(), policy)
+        self.folder.clone()
+    }
+
+    /// Stops it gracefully. Its folder.
+    pub fn stop(mut self) -> PathBuf {
+        self.signal("TERM");
+        assert!(self.wait().success());
+        self.folder.clone()
+    }
+
+    /// Ends it as `kill -9` does and starts it again in the same folder.
+    pub fn restart_after_kill(self, policy: &Policy) -> Self {
+        Self::start_in(&self.kill(), policy)
     }
 
     /// Stops it gracefully and starts it again in the same folder.
-    pub fn restart(mut self, policy: &Policy) -> Self {
-        self.signal("TERM");
-        assert!(self.wait().success());
-        Self::start_in(&self.folder.clone(), policy)
+    pub fn restart(self, policy: &Policy) -> Self {
+        Self::start_in(&self.stop(), policy)
     }
 }
 

@@ -5,6 +5,26 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+/// What a gateway's clock shows, in nanoseconds since boot and since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    pub mono: i64,
+    pub wall: i64,
+}
+
+impl Reading {
+    /// As time goes by.
+    pub fn after(self, by: Duration) -> Self {
+        let ns = i64::try_from(by.as_nanos()).expect("a short time");
+        Self { mono: self.mono + ns, wall: self.wall + ns }
+    }
+
+    /// The commands by which a gateway starts with its clock standing still at this reading.
+    pub fn as_start(self) -> String {
+        format!("freeze; at {} {}", self.mono, self.wall)
+    }
+}
+
 /// One connection to the binary's test socket.
 #[derive(Debug)]
 pub struct Hand(BufReader<UnixStream>);
@@ -16,17 +36,29 @@ impl Hand {
         Self(BufReader::new(stream))
     }
 
-    /// Says one command and waits until it is in force.
-    pub fn say(&mut self, command: &str) {
+    /// Says one command and waits until it is in force. What the clock then shows.
+    pub fn say(&mut self, command: &str) -> Reading {
         self.0.get_mut().write_all(format!("{command}\n").as_bytes()).expect("the gateway listens");
         let mut answer = String::new();
         self.0.read_line(&mut answer).expect("the gateway answers");
-        assert!(answer.starts_with("ok "), "{command}: {answer}");
+        let shown: Vec<&str> = answer.split_whitespace().collect();
+        let ["ok", mono, wall] = shown.as_slice() else { panic!("{command}: {answer}") };
+        Reading { mono: mono.parse().expect("a number"), wall: wall.parse().expect("a number") }
+    }
+
+    /// What the clock shows.
+    pub fn reading(&mut self) -> Reading {
+        self.say("get")
     }
 
     /// Time stands still.
     pub fn freeze(&mut self) {
         self.say("freeze");
+    }
+
+    /// Time goes on as it does.
+    pub fn go_on(&mut self) {
+        self.say("run");
     }
 
     /// Time since boot and the date go forward together, as time does.

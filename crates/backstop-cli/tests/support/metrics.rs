@@ -43,3 +43,37 @@ impl Metrics {
         self.sum("backstop_dependency_failures_total", &[]) as u64
     }
 }
+
+/// Requests of all routes by what they came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcomes {
+    pub normal: u64,
+    pub fallback: u64,
+    pub rejected: u64,
+    pub failed: u64,
+    pub abandoned: u64,
+}
+
+impl Metrics {
+    /// Requests of all routes by what they came to.
+    pub fn outcomes(&self) -> Outcomes {
+        Outcomes {
+            normal: self.outcome("normal"),
+            fallback: self.outcome("fallback"),
+            rejected: self.outcome("rejected"),
+            failed: self.outcome("failed"),
+            abandoned: self.outcome("abandoned"),
+        }
+    }
+
+    /// Requests with this outcome for this reason.
+    pub fn requests(&self, outcome: &str, reason: &str) -> u64 {
+        let labels = [format!("outcome=\"{outcome}\""), format!("reason=\"{reason}\"")];
+        self.sum("backstop_requests_total", &[&labels[0], &labels[1]]) as u64
+    }
+
+    /// Failures of this kind counted against any dependency.
+    pub fn failures(&self, kind: &str) -> u64 {
+        self.sum("backstop_dependency_failures_total", &[&format!("kind=\"{kind}\"")]) as u64
+    }
+}

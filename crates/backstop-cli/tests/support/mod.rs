@@ -5,14 +5,18 @@
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub mod expect;
 pub mod gateway;
 pub mod hooks;
 pub mod metrics;
 pub mod policy;
+pub mod shop;
 
 pub use gateway::Gateway;
-pub use hooks::Hand;
+pub use hooks::{Hand, Reading};
+pub use metrics::{Metrics, Outcomes};
 pub use policy::Policy;
+pub use shop::{Shop, product, products};
 
 use std::time::Duration;
 

@@ -55,11 +55,12 @@ impl<B: RequestBody> Lane<B> {
                 Found::Rested(connection) if now < until => {
                     return Ok((Lease::rested(connection, self), now));
                 }
+                Found::Place(place) if now < until => self.open(endpoint, place, until, progress).await,
                 Found::Rested(connection) => {
                     self.rest(connection);
                     return Err(failure);
                 }
-                Found::Place(place) => self.open(endpoint, place, until, progress).await,
+                Found::Place(_) => return Err(failure),
             };
             match opened {
                 Ok(lease) => {

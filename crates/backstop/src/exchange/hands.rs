@@ -1,6 +1,5 @@
 //! The steps of an HTTP exchange.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use backstop_engine::flow::{Attempt, AttemptId, BodyFacts, Event, HeadFacts, Method};
@@ -13,7 +12,8 @@ use http::header::{CONTENT_LENGTH, RANGE};
 use http::request::Parts;
 use http::{HeaderMap, Request, Response, StatusCode, response};
 
-use crate::body::{Collected, collect};
+use crate::body::{Collected, Prefix, collect};
+use crate::budget::Held;
 use crate::correct::Form;
 use crate::driver::Hands;
 use crate::fields::degraded;
@@ -41,8 +41,8 @@ pub(super) struct Http<'a, U: Upstream<B>, B> {
 /// What came from the dependency.
 pub(super) enum Answer<B, E> {
     None,
-    Streaming { head: response::Parts, prefix: VecDeque<Bytes>, body: B },
-    Whole { head: response::Parts, body: Bytes, trailers: Option<HeaderMap> },
+    Streaming { head: response::Parts, prefix: Prefix, body: B },
+    Whole { head: response::Parts, body: Bytes, trailers: Option<HeaderMap>, held: Held },
     Unclassified(E),
 }
 
@@ -154,7 +154,7 @@ where
             Ok(response) => {
                 let (head, body) = Response::into_parts(response);
                 let facts = self.head_facts(&head);
-                self.answer = Answer::Streaming { head, prefix: VecDeque::new(), body };
+                self.answer = Answer::Streaming { head, prefix: Prefix::default(), body };
                 Event::Head { attempt: id, head: facts }
             }
             Err(CallError::Failed(failure)) => Event::Failed { attempt: id, failure },
@@ -169,10 +169,10 @@ where
     async fn collect(&mut self, attempt: AttemptId, limit_bytes: u64) -> Event {
         let answer = std::mem::replace(&mut self.answer, Answer::None);
         let Answer::Streaming { head, body, .. } = answer else { return Event::TimeUp(None) };
-        match collect(body, limit_bytes).await {
-            Ok(Collected::Whole { body, trailers }) => {
+        match collect(body, limit_bytes, &self.route.inner.shared.budget).await {
+            Ok(Collected::Whole { body, trailers, held }) => {
                 let facts = self.body_facts(&head, &body);
-                self.answer = Answer::Whole { head, body, trailers };
+                self.answer = Answer::Whole { head, body, trailers, held };
                 Event::Body { attempt, body: facts }
             }
             Ok(Collected::TooLarge { prefix, rest }) => {

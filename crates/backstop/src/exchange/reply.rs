@@ -45,8 +45,8 @@ where
         }
         let answer = std::mem::replace(&mut self.answer, Answer::None);
         let mut response = match (reply, answer) {
-            (Reply::Collected(_), Answer::Whole { head, body, trailers }) => {
-                Response::from_parts(head, ReplyBody::whole(body, trailers, settlement))
+            (Reply::Collected(_), Answer::Whole { head, body, trailers, held }) => {
+                Response::from_parts(head, ReplyBody::collected(body, trailers, Some(held), settlement))
             }
             (Reply::Streamed(_), Answer::Streaming { head, prefix, body }) => {
                 let clock = self.route.inner.shared.clock.clone();
@@ -168,7 +168,7 @@ where
         let speaker = &self.route.inner.shared.speaker;
         fields::describe_copy(&mut head.headers, account, age, lifetime, speaker);
         self.describe_cause(&mut head, account);
-        Response::from_parts(head, ReplyBody::whole(body, None, settlement))
+        Response::from_parts(head, ReplyBody::whole(body, settlement))
     }
 
     fn fixed_response(&self, account: &Account, settlement: Settlement) -> Response<ReplyBody<U::Body>> {
@@ -185,7 +185,7 @@ where
             head.headers.insert(CONTENT_LENGTH, HeaderValue::from(content.len()));
         }
         self.describe_cause(&mut head, account);
-        Response::from_parts(head, ReplyBody::whole(self.unless_head(content), None, settlement))
+        Response::from_parts(head, ReplyBody::whole(self.unless_head(content), settlement))
     }
 
     fn refusal_response(
@@ -196,7 +196,7 @@ where
     ) -> Response<ReplyBody<U::Body>> {
         let (mut head, content) = problem::response(refused, account).into_parts();
         fields::describe_failure(&mut head.headers, refused, &self.route.inner.shared.speaker);
-        Response::from_parts(head, ReplyBody::whole(self.unless_head(content), None, settlement))
+        Response::from_parts(head, ReplyBody::whole(self.unless_head(content), settlement))
     }
 
     fn describe_cause(&self, head: &mut response::Parts, account: &Account) {

@@ -70,7 +70,7 @@ fn an_inner_service_that_is_never_ready_ends_in_time_and_is_not_called() {
     let ready = Gate::default();
     shop.catalog.is_ready_once_open(&ready);
     let line = ends_exactly_at(&shop, shop.send(get(PRODUCT)), ATTEMPT_END);
-    assert!(line.starts_with("200 v1; outcome=fallback, source=snapshot, age=1"), "{line}");
+    assert_eq!(line, "200 v1; outcome=fallback, source=snapshot, age=1, reason=connect_timeout");
     ready.open();
     assert_eq!(shop.catalog.calls(), 1, "only the read that made the copy");
     assert_eq!(shop.in_flight(), [0; 4]);

@@ -5,6 +5,18 @@
 mod support;
 
 mod age;
+mod any_sequence;
+mod conditions;
 mod deadline;
+mod degraded;
+mod fields;
 mod incomplete;
+mod keeping;
+mod keys;
+mod leaving;
+mod optional;
 mod pass_through;
+mod saturation;
+mod services;
+mod streaming;
+mod withdrawal;

@@ -1,0 +1,37 @@
+//! Whether an answer is right, judged by its content and not by what it says of itself.
+
+use std::time::Duration;
+
+use backstop_lab::client::Response;
+use backstop_lab::clock::monotonic_ns;
+
+/// From the moment at which the gateway decided until the check: the rest of the deadline, and a busy machine.
+const SLACK: Duration = Duration::from_millis(700);
+
+/// A product in the language that was asked for, made no longer ago than accepted. A refusal must be marked as one.
+pub(super) fn product(response: &Response, language: &str, max_age: Duration) -> bool {
+    if response.status() != 200 {
+        return is_refusal(response);
+    }
+    let Ok(product) = response.json() else { return false };
+    let made_ns = product["made_ns"].as_u64();
+    let age = made_ns.and_then(|made| monotonic_ns().checked_sub(made)).map(Duration::from_nanos);
+    let said_age = response.header("age").map_or(Some(0), |age| age.parse::<u64>().ok());
+    product["lang"] == language
+        && product["text"].is_string()
+        && age.is_some_and(|age| age <= max_age.saturating_add(SLACK))
+        && said_age.is_some_and(|said| said <= max_age.as_secs())
+}
+
+/// Recommendations, or the general answer: a whole JSON document.
+pub(super) fn recommendations(response: &Response) -> bool {
+    match response.status() {
+        200 => response.json().is_ok(),
+        _ => is_refusal(response),
+    }
+}
+
+fn is_refusal(response: &Response) -> bool {
+    let marked = matches!(response.mark(), Ok(Some(mark)) if mark.outcome == "rejected" || mark.outcome == "failed");
+    marked && matches!(response.status(), 502..=504) && response.json().is_ok()
+}

@@ -1,0 +1,124 @@
+//! Two gateways in a row. A public report: the inner cache answered from a stale copy, the outer one took it for a fresh
+//! answer and restarted the clock, <https://github.com/mitodl/ol-infrastructure/pull/5143>.
+
+use std::time::Duration;
+
+use backstop_lab::client::Response;
+use backstop_lab::origin::Origin;
+
+use crate::support::shop::{SPANISH, down};
+use crate::support::{Gateway, Hand, Outcomes, Policy, expect, product, products, run};
+
+/// Client, outer gateway, inner gateway, origin; both keep copies for 6 s, and time stands still.
+struct Tiers {
+    origin: Origin,
+    inner: Gateway,
+    outer: Gateway,
+    hands: [Hand; 2],
+}
+
+impl Tiers {
+    async fn start() -> Self {
+        let origin = Origin::start().await.unwrap();
+        origin.default(products("first"));
+        let six_seconds = |address, name: &str| {
+            Policy::shop(address)
+                .gateway(&format!("name = \"{name}\""))
+                .replace_route("description.public_read", &Policy::description("max_age = \"6s\""))
+        };
+        let inner = Gateway::start(&six_seconds(origin.addr(), "inner"));
+        let outer = Gateway::start(&six_seconds(inner.addr, "edge"));
+        let mut hands = [inner.hand(), outer.hand()];
+        hands.iter_mut().for_each(Hand::freeze);
+        Self { origin, inner, outer, hands }
+    }
+
+    /// Time goes by everywhere.
+    fn pass(&mut self, by: Duration) {
+        self.hands.iter_mut().for_each(|hand| hand.advance(by));
+    }
+
+    async fn get(&self) -> Response {
+        self.outer.get("/p/1", &SPANISH).await
+    }
+}
+
+const STEP: Duration = Duration::from_millis(500);
+
+/// The origin is gone from t = 0. Nothing older than 6 s counted from then is ever served, whoever kept it, and the age
+/// that the client reads is the true one.
+#[test]
+fn no_copy_outlives_its_age_through_a_second_gateway() {
+    run(async {
+        let mut tiers = Tiers::start().await;
+        let body = product("1", "first", "es");
+        expect::live(&tiers.get().await, 200, &body);
+        down(&tiers.origin).await;
+        for half_seconds in 1..=30 {
+            tiers.pass(STEP);
+            let answer = tiers.get().await;
+            if half_seconds <= 12 {
+                assert_eq!((answer.status(), answer.text()), (200, body.clone()), "{half_seconds}");
+                let age = (half_seconds / 2).to_string();
+                assert_eq!(answer.header("age"), Some(age.as_str()));
+                let mark = answer.mark().unwrap().expect("it is marked");
+                assert_eq!((mark.outcome.as_str(), mark.age_s), ("fallback", Some(half_seconds / 2)));
+                assert_eq!(mark.source.as_deref(), Some("snapshot"));
+            } else {
+                expect::no_copy(&answer, "age", "unavailable");
+            }
+        }
+        assert_eq!(tiers.origin.count(), 1);
+        // The outer gateway calls the inner one's copy what it is: no normal answer.
+        expect::outcomes(&tiers.outer, Outcomes { normal: 1, fallback: 12, rejected: 18, ..Outcomes::default() })
+            .await;
+        let metrics = tiers.outer.metrics().await;
+        assert_eq!(metrics.requests("fallback", "upstream_degraded"), 12);
+        expect::outcomes(&tiers.inner, Outcomes { normal: 1, fallback: 12, rejected: 18, ..Outcomes::default() })
+            .await;
+    });
+}
+
+/// What the inner gateway answered from its copy never became a new correct read of the outer one: when the inner gateway is
+/// gone too, the outer copy is as old as the first read.
+#[test]
+fn a_degraded_answer_is_not_kept_as_a_new_read() {
+    run(async {
+        let mut tiers = Tiers::start().await;
+        let body = product("1", "first", "es");
+        tiers.get().await;
+        down(&tiers.origin).await;
+        tiers.pass(Duration::from_secs(3));
+        assert_eq!(tiers.get().await.header("age"), Some("3"));
+        let Tiers { inner, outer, hands: [_, mut hand], .. } = tiers;
+        inner.kill();
+        hand.advance(Duration::from_secs(3));
+        let last = outer.get("/p/1", &SPANISH).await;
+        assert_eq!((last.status(), last.text(), last.header("age")), (200, body, Some("6")));
+        hand.advance(Duration::from_nanos(1));
+        let refused = outer.get("/p/1", &SPANISH).await;
+        assert_eq!(refused.status(), 503);
+        assert_eq!(refused.mark().unwrap().unwrap().reason.as_deref(), Some("age"));
+    });
+}
+
+/// The inner gateway allows more than the outer one: its copy is then a failure to the outer one, which has none of its own
+/// that is young enough.
+#[test]
+fn the_outer_limit_holds_whatever_the_inner_one_allows() {
+    run(async {
+        let origin = Origin::start().await.unwrap();
+        origin.default(products("first"));
+        let inner = Gateway::start(&Policy::shop(origin.addr()).gateway("name = \"inner\""));
+        let read = Policy::description("max_age = \"6s\"");
+        let policy = Policy::shop(inner.addr).replace_route("description.public_read", &read);
+        let outer = Gateway::start(&policy);
+        let mut hands = [inner.hand(), outer.hand()];
+        hands.iter_mut().for_each(Hand::freeze);
+        outer.get("/p/1", &SPANISH).await;
+        down(&origin).await;
+        hands.iter_mut().for_each(|hand| hand.advance(Duration::from_secs(7)));
+        expect::no_copy(&outer.get("/p/1", &SPANISH).await, "age", "unavailable");
+        assert_eq!(inner.get("/p/1", &SPANISH).await.header("age"), Some("7"));
+    });
+}

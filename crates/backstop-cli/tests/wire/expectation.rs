@@ -1,0 +1,71 @@
+//! `Expect: 100-continue` (RFC 9110 section 10.1.1): the client is told to go on, or gets its final answer.
+
+use backstop_lab::origin::{Answer, Behaviour, ExpectContinue, Gate, Matcher};
+
+use crate::raw::{Wires, direct, read_out};
+use crate::support::{BOUND, Policy, run};
+
+const HEAD: &str =
+    "POST /p/1 HTTP/1.1\r\nHost: shop\r\nExpect: 100-continue\r\nContent-Length: 7\r\nConnection: close\r\n\r\n";
+
+/// Whether the origin itself says 100 or not.
+#[test]
+fn a_client_that_waits_is_told_to_go_on() {
+    run(async {
+        let wires = Wires::open().await;
+        wires.origin.default(Behaviour::from_fn(|request| Answer::new(200).body(request.body.clone())));
+        for rule in [ExpectContinue::AtOnce, ExpectContinue::Never] {
+            wires.origin.expect_continue(rule);
+            let mut connection = wires.connect().await;
+            connection.send(HEAD.as_bytes()).await.unwrap();
+            let interim = connection.read_at_least(25).await.unwrap();
+            assert_eq!(&interim[..], b"HTTP/1.1 100 Continue\r\n\r\n", "{rule:?}");
+            connection.send(b"content").await.unwrap();
+            let said = read_out(&mut connection).await;
+            assert_eq!(said.statuses(), [200], "{rule:?}");
+            assert_eq!((said.answers[0].text().as_str(), said.answers[0].informational.len()), ("content", 0));
+        }
+        assert_eq!(wires.origin.count_where(|request| request.text() == "content"), 2);
+    });
+}
+
+#[test]
+fn a_client_that_does_not_wait_is_served_as_well() {
+    run(async {
+        let wires = Wires::open().await;
+        let said = wires.say(format!("{HEAD}content")).await;
+        assert_eq!(said.statuses(), [200]);
+        assert!(said.answers[0].informational.iter().all(|head| head.status == 100));
+        assert_eq!(wires.origin.requests()[0].text(), "content");
+    });
+}
+
+/// A request that is refused is refused without its body, and the connection cannot be used for another one.
+#[test]
+fn a_refused_request_gets_its_answer_without_sending_its_body() {
+    run(async {
+        let wires = Wires::with(|origin| {
+            Policy::empty()
+                .dependency("catalog", origin, "")
+                .route("one.direct", &direct("*", "in_flight = 1\nlimits = { body = \"100 B\" }"))
+        })
+        .await;
+        let gate = Gate::new();
+        wires.origin.on(Matcher::path("/held"), Answer::new(200).gate(&gate));
+        let mut held = wires.connect().await;
+        held.send(b"GET /held HTTP/1.1\r\nHost: shop\r\n\r\n").await.unwrap();
+        gate.wait_for_waiting(1, BOUND).await.unwrap();
+
+        let said = wires.say(HEAD).await;
+        said.refused_with(503, "no place");
+        assert_eq!(said.answers[0].informational.len(), 0, "no 100 before a refusal");
+        assert!(said.answers[0].head.fields.lists("connection", "close"));
+        let too_large = HEAD.replace("Content-Length: 7", "Content-Length: 101");
+        let said = wires.say(too_large).await;
+        said.refused_with(413, "too large");
+        assert_eq!(said.answers[0].informational.len(), 0);
+        assert_eq!(wires.origin.count_of("POST", "/p/1"), 0);
+        gate.open();
+        assert_eq!(held.read_response().await.unwrap().status(), 200);
+    });
+}

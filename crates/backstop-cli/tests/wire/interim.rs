@@ -1,0 +1,119 @@
+//! Interim answers (RFC 9110 section 15.2): passed on as they come, to those who may get them.
+
+use backstop_lab::origin::{Answer, Behaviour, Gate, Matcher, Then};
+
+use crate::raw::{Wires, direct, read_out};
+use crate::support::{BOUND, Policy, run};
+
+const STYLE: [(&str, &str); 1] = [("Link", "</style.css>; rel=preload")];
+const SCRIPT: [(&str, &str); 2] = [("Link", "</script.js>; rel=preload"), ("Connection", "x-hop")];
+
+fn with_hints() -> Answer {
+    Answer::json("{}").informational(103, &STYLE).informational(103, &SCRIPT)
+}
+
+#[test]
+fn early_hints_come_before_the_answer_in_their_order() {
+    run(async {
+        let wires = Wires::open().await;
+        wires.origin.on(Matcher::path("/hints"), with_hints());
+        let mut connection = wires.connect().await;
+        // A kept connection, and others in between: hints belong to their own request.
+        for _ in 0..5 {
+            let answer = connection.get("/hints", &[]).await.unwrap();
+            let hints: Vec<_> =
+                answer.informational.iter().map(|head| (head.status, head.fields.get("link"))).collect();
+            assert_eq!(hints, [(103, Some(STYLE[0].1)), (103, Some(SCRIPT[0].1))]);
+            assert!(answer.informational.iter().all(|head| head.fields.count("connection") == 0));
+            assert_eq!((answer.status(), answer.text().as_str()), (200, "{}"));
+            let plain = connection.get("/plain", &[]).await.unwrap();
+            assert_eq!((plain.informational.len(), plain.status()), (0, 200));
+        }
+    });
+}
+
+/// Hints are of use only while the answer is not there yet.
+#[test]
+fn early_hints_do_not_wait_for_the_answer() {
+    run(async {
+        let wires = Wires::open().await;
+        let gate = Gate::new();
+        let held = gate.clone();
+        wires.origin.on(Matcher::path("/end"), Answer::json("{}").gate(&held));
+        wires.origin.on(
+            Matcher::path("/hints"),
+            Behaviour::raw("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", Then::Hang),
+        );
+        let mut connection = wires.connect().await;
+        connection.send(b"GET /hints HTTP/1.1\r\nHost: shop\r\n\r\n").await.unwrap();
+        let bytes = connection.read_at_least(b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n".len()).await.unwrap();
+        let text = String::from_utf8_lossy(&bytes).to_lowercase();
+        assert!(text.starts_with("http/1.1 103 ") && text.contains("link: </a>"), "{text}");
+    });
+}
+
+#[test]
+fn pipelined_requests_each_get_their_own_hints() {
+    run(async {
+        let wires = Wires::open().await;
+        wires.origin.on(Matcher::path("/hints"), with_hints());
+        let said = wires
+            .say(
+                "GET /hints HTTP/1.1\r\nHost: shop\r\n\r\nGET /plain HTTP/1.1\r\nHost: shop\r\n\r\n\
+                 GET /hints HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n",
+            )
+            .await;
+        let hints: Vec<_> = said.answers.iter().map(|answer| answer.informational.len()).collect();
+        assert_eq!((said.statuses(), hints), (vec![200, 200, 200], vec![2, 0, 2]));
+    });
+}
+
+/// RFC 9110 section 15.2: never to an HTTP/1.0 client.
+#[test]
+fn an_old_client_gets_no_interim_answer() {
+    run(async {
+        let wires = Wires::open().await;
+        wires.origin.on(Matcher::any(), with_hints());
+        for request in [
+            "GET /hints HTTP/1.0\r\nHost: shop\r\n\r\n",
+            "POST /hints HTTP/1.0\r\nHost: shop\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc",
+        ] {
+            let mut connection = wires.connect().await;
+            connection.send(request.as_bytes()).await.unwrap();
+            let said = read_out(&mut connection).await;
+            assert_eq!((said.statuses(), said.answers[0].informational.len()), (vec![200], 0), "{said:?}");
+        }
+        assert_eq!(wires.origin.requests()[1].text(), "abc");
+    });
+}
+
+/// A hint that comes after its request was given up is nobody's, least of all the next request's.
+#[test]
+fn a_late_hint_never_reaches_the_next_request() {
+    run(async {
+        let wires = Wires::with(|origin| {
+            Policy::empty()
+                .dependency("catalog", origin, "")
+                .route("late.direct", &direct("GET /late", "deadline = \"100ms\"\nabandon_hold = \"5s\""))
+                .route("rest.direct", &direct("*", ""))
+        })
+        .await;
+        let (late, next) = (Gate::new(), Gate::new());
+        let hint = "HTTP/1.1 103 Early Hints\r\nLink: </late>\r\n\r\n";
+        wires.origin.on(Matcher::path("/late"), Behaviour::raw(hint, Then::Keep).gate(&late));
+        wires.origin.on(Matcher::path("/next"), Answer::json("{}").gate(&next));
+        let mut connection = wires.connect().await;
+        assert_eq!(connection.get("/late", &[]).await.unwrap().status(), 504);
+        connection.send(b"GET /next HTTP/1.1\r\nHost: shop\r\n\r\n").await.unwrap();
+        next.wait_for_waiting(1, BOUND).await.unwrap();
+        late.open();
+        wires.origin.wait_until(BOUND, |stats| stats.finished == 1).await.unwrap();
+        // The hint is on its way; these go through the same threads after it.
+        for _ in 0..20 {
+            assert_eq!(wires.gateway.get("/other", &[]).await.status(), 200);
+        }
+        next.open();
+        let answer = connection.read_response().await.unwrap();
+        assert_eq!((answer.status(), answer.informational.len()), (200, 0), "{:?}", answer.informational);
+    });
+}

@@ -1,0 +1,41 @@
+//! What goes over the wires of the built binary: between clients and it, and between it and what it depends on.
+//!
+//! Every test is judged from both ends: by what a strict client got, and by what an origin that records every byte saw.
+#![expect(
+    unreachable_pub,
+    missing_docs,
+    reason = "the support modules are shared by test binaries, not published"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod admin;
+mod answers;
+mod chunks;
+mod deadline;
+mod expectation;
+mod fields;
+mod forwarding;
+mod framing;
+mod held_back;
+mod heads;
+mod http2;
+mod http2_raw;
+mod interim;
+mod leaving;
+mod logs;
+mod metrics;
+mod nginx;
+mod one_by_one;
+mod pool;
+mod queueing;
+mod raw;
+mod saturation;
+mod smuggling;
+mod stopping;
+mod streaming;
+mod targets;
+mod timing;
+mod trailers;
+mod uploads;

@@ -1,0 +1,132 @@
+//! The target of a request, on its way through.
+
+use crate::raw::{Wires, direct};
+use crate::support::{Policy, run};
+
+/// RFC 9110 section 7.7: path and query go on byte for byte. Nothing is decoded, merged or sorted.
+#[test]
+fn path_and_query_go_on_byte_for_byte() {
+    run(async {
+        let wires = Wires::open().await;
+        let targets = [
+            "/",
+            "/?",
+            "/a//b///c/",
+            "/a%2Fb/%7euser/%7Euser/%zz/%",
+            "/a;v=1/b,c/(d)/e'f/g*h!$&+=:@~",
+            "/a?b=c&b=d&&e&=f?g/h",
+            "/a?q=%20+%2B&x=\"{}|\\^`",
+            "/a/...//.b/c./..d",
+            "/%C3%A9/%00",
+        ];
+        for target in targets {
+            let said = wires.say(format!("GET {target} HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n")).await;
+            assert_eq!(said.statuses(), [200], "{target}");
+        }
+        let seen: Vec<_> = wires.origin.requests().iter().map(|request| request.target.clone()).collect();
+        assert_eq!(seen, targets);
+    });
+}
+
+/// RFC 9112 section 3.2.2: the target's authority wins over `Host`, and the origin gets it as its `Host`.
+#[test]
+fn the_absolute_form_decides_the_host() {
+    run(async {
+        let wires = Wires::open().await;
+        let said = wires
+            .say("GET http://shop.example:81/p/1?q HTTP/1.1\r\nHost: other\r\nConnection: close\r\n\r\n")
+            .await;
+        assert_eq!(said.statuses(), [200]);
+        let [request] = &wires.origin.requests()[..] else { panic!("one request") };
+        assert_eq!(request.target, "/p/1?q", "an origin gets the origin form");
+        assert_eq!(request.fields.all("host").collect::<Vec<_>>(), ["shop.example:81"]);
+
+        // Without Host it is malformed all the same (RFC 9112 section 3.2).
+        let said = wires.say("GET http://shop.example/ HTTP/1.1\r\n\r\n").await;
+        said.refused_with(400, "absolute form without Host");
+        for bad in ["http://me@shop.example/", "http:///p/1", "http://sh op/"] {
+            let said = wires.say(format!("GET {bad} HTTP/1.1\r\nHost: shop\r\n\r\n")).await;
+            said.refused_with(400, bad);
+        }
+        assert_eq!(wires.origin.count(), 1);
+    });
+}
+
+/// The host decides the route, from wherever it comes.
+#[test]
+fn the_host_of_the_absolute_form_decides_the_route() {
+    run(async {
+        let wires = Wires::with(|origin| {
+            Policy::empty()
+                .dependency("catalog", origin, "")
+                .route("one.direct", &direct("*", "host = \"one.example\"\nrequest_headers = { set = { x-route = \"one\" } }"))
+                .route("two.direct", &direct("*", "host = \"*.two.example\"\nrequest_headers = { set = { x-route = \"two\" } }"))
+        })
+        .await;
+        for (target, host, route) in [
+            ("/", "one.example", Some("one")),
+            ("/", "ONE.example:8080", Some("one")),
+            ("/", "a.two.example", Some("two")),
+            ("/", "three.example", None),
+            ("http://one.example/", "a.two.example", Some("one")),
+            ("http://three.example/", "one.example", None),
+        ] {
+            wires.origin.forget();
+            let answer = wires.gateway.get(target, &[("Host", host)]).await;
+            let seen = wires.origin.requests();
+            let went = seen.first().and_then(|request| request.header("x-route"));
+            assert_eq!((answer.status(), went), (if route.is_some() { 200 } else { 404 }, route), "{target} {host}");
+        }
+    });
+}
+
+/// `OPTIONS *` asks about the server as a whole (RFC 9110 section 9.3.7); it may be answered or passed on, not mangled.
+#[test]
+fn the_asterisk_form_is_never_taken_for_a_path() {
+    run(async {
+        let wires = Wires::open().await;
+        let said = wires.say("OPTIONS * HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n").await;
+        assert_eq!(said.answers.len(), 1, "{said:?}");
+        let seen = wires.origin.requests();
+        assert!(seen.iter().all(|request| request.target == "*"), "{seen:?}");
+    });
+}
+
+/// RFC 9112 section 3.2: an HTTP/1.0 request needs no `Host`, but whoever speaks HTTP/1.1 to the origin must send one.
+#[test]
+fn an_old_request_without_host_gets_one_on_its_way() {
+    run(async {
+        let wires = Wires::open().await;
+        let said = wires.say("GET /p/1 HTTP/1.0\r\n\r\n").await;
+        assert_eq!(said.statuses(), [200]);
+        said.closed("HTTP/1.0");
+        let [request] = &wires.origin.requests()[..] else { panic!("one request") };
+        assert_eq!(request.minor_version, 1);
+        assert_eq!(request.fields.count("host"), 1, "{:?}", request.head);
+        assert_eq!(request.header("via"), Some("1.0 edge"), "as it was received");
+    });
+}
+
+#[test]
+fn a_prefix_is_stripped_from_the_path_alone() {
+    run(async {
+        let wires = Wires::with(|origin| {
+            Policy::empty()
+                .dependency("catalog", origin, "")
+                .route("api.direct", &direct("GET /api/v1/{rest*}", "strip_prefix = \"/api/v1\""))
+        })
+        .await;
+        for (sent, seen) in [
+            ("/api/v1/p/1?q=/api/v1/x", "/p/1?q=/api/v1/x"),
+            ("/api/v1/api/v1/a", "/api/v1/a"),
+            ("/api/v1/", "/"),
+            ("/api/v1/?q", "/?q"),
+            ("/api/v1//a", "//a"),
+        ] {
+            wires.origin.forget();
+            assert_eq!(wires.gateway.get(sent, &[]).await.status(), 200, "{sent}");
+            assert_eq!(wires.origin.requests()[0].target, seen, "{sent}");
+        }
+        assert_eq!(wires.gateway.get("/api/v10/a", &[]).await.status(), 404);
+    });
+}

@@ -1,0 +1,87 @@
+//! A part that may be missing: a prepared answer, or none, in time and never kept by anybody.
+
+use backstop::builder;
+use backstop::engine::failure::FailureKind;
+use backstop::engine::policy::{FixedAnswer, Optional, Otherwise, Policy, RouteClass};
+
+use crate::support::{
+    Does, Gate, MS, NS, Piece, REFUSED, Shop, answers, answers_in_pieces, get, once_open, request,
+};
+
+const PATH: &str = "/products/42/recommendations";
+
+fn general() -> FixedAnswer {
+    FixedAnswer { status: 200, media_type: "application/json".into(), body: (*b"[1,2]").into() }
+}
+
+fn prepared() -> Policy {
+    builder::optional("recommendations", 80 * MS, general()).in_flight(2).policy()
+}
+
+fn omitted(status: u16) -> Policy {
+    let mut policy = prepared();
+    let answer = FixedAnswer { status, media_type: "application/json".into(), body: Box::default() };
+    policy.routes[0].class = RouteClass::Optional(Optional { otherwise: Otherwise::Omit(answer) });
+    policy
+}
+
+/// No `Age` and no `Cache-Status`: it is no stored answer. `no-store`, because a cache might keep a 200.
+#[test]
+fn a_failure_becomes_the_prepared_answer() {
+    let shop = Shop::open(prepared());
+    for (does, reason) in [
+        (REFUSED, "connect"),
+        (answers(503, &[("retry-after", "7")], ""), "unavailable"),
+        (answers_in_pieces(200, &[], vec![Piece::Data("half"), Piece::Breaks]), "incomplete"),
+        (Does::Fails(Some(FailureKind::Tls)), "tls"),
+    ] {
+        shop.catalog.does(does);
+        let reply = shop.ask(get(PATH));
+        assert_eq!(reply.line(), format!("200 [1,2]; outcome=fallback, source=prepared, reason={reason}"));
+        let fields =
+            ["content-type", "content-length", "cache-control", "age", "cache-status", "retry-after"];
+        let values = [Some("application/json"), Some("5"), Some("no-store"), None, None, None];
+        assert_eq!(fields.map(|name| reply.field(name)), values);
+    }
+    shop.catalog.does(REFUSED);
+    let head = shop.ask(request("HEAD", PATH, &[]));
+    assert_eq!((head.text(), head.field("content-length")), ("", Some("5")));
+}
+
+/// RFC 9110 section 8.6: 204 has no length.
+#[test]
+fn a_part_can_be_left_out() {
+    for (status, length) in [(200, Some("0")), (204, None)] {
+        let shop = Shop::open(omitted(status));
+        shop.catalog.does(REFUSED);
+        let reply = shop.ask(get(PATH));
+        let line = format!("{status}; outcome=fallback, source=omitted, reason=connect");
+        assert_eq!((reply.line(), reply.field("content-length")), (line, length));
+    }
+}
+
+/// Of 80 ms, 1 ms each is kept for the reply and for the alternative.
+#[test]
+fn a_slow_part_is_replaced_in_time() {
+    let shop = Shop::open(prepared());
+    let gate = Gate::default();
+    shop.catalog.does(once_open(&gate, answers(200, &[], "late")));
+    let mut slow = shop.send(get(PATH));
+    assert!(slow.is_pending());
+    shop.later(78 * MS - NS);
+    assert!(slow.is_pending());
+    shop.later(NS);
+    assert_eq!(slow.reply().line(), "200 [1,2]; outcome=fallback, source=prepared, reason=read_timeout");
+}
+
+#[test]
+fn an_answer_that_is_none_of_a_failure_is_not_replaced() {
+    let shop = Shop::open(prepared());
+    for status in [200, 401, 404, 422, 500] {
+        shop.catalog.does(answers(status, &[], "theirs"));
+        assert_eq!(shop.ask(get(PATH)).text(), "theirs", "{status}");
+    }
+    shop.catalog.does(REFUSED);
+    let write = shop.line(request("POST", PATH, &[]));
+    assert_eq!(write, "502; outcome=failed, reason=connect", "a write has no alternative");
+}
