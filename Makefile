@@ -5,7 +5,7 @@ TARGET ?= $(or $(CARGO_TARGET_DIR),target)
 # The binary without test hooks, kept aside so that tests can show that they are not in it.
 PLAIN := $(abspath $(TARGET))/backstop-plain
 
-.PHONY: demo test lint bench soak loom help
+.PHONY: demo test lint bench loom help
 
 help: ## Shows this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10

@@ -64,7 +64,7 @@ async fn incident(stage: &Stage, rate: u32, printer: Printer) -> Result<Verdict,
     let mut ends = begun;
     for (number, phase) in PHASES.iter().enumerate() {
         ends += phase.lasts;
-        stage.befall(phase.product_service).await?;
+        stage.befall(phase).await?;
         while tokio::time::Instant::now() < ends {
             let next = (tokio::time::Instant::now() + FRAME).min(ends);
             tokio::time::sleep_until(next).await;
@@ -98,7 +98,7 @@ fn introduce(stage: &Stage, rate: u32, printer: Printer) {
         stage.admin()
     ));
     printer.line(format_args!(
-        "{rate} requests/s to each for {seconds} s. The product service will fail three times. Try it meanwhile:"
+        "{rate} requests/s to each for {seconds} s. Its services will fail in three ways. Try it meanwhile:"
     ));
     printer.line(format_args!("  curl -i -H 'Accept-Language: es' http://{}/products/1\n", stage.gateway()));
 }

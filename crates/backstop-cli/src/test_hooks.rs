@@ -35,7 +35,8 @@ pub(crate) fn clock() -> Result<Clock, Box<dyn std::error::Error>> {
     let frozen = Arc::new(AtomicBool::new(false));
     let first = std::env::var("BACKSTOP_TEST_CLOCK").unwrap_or_default();
     for command in first.split(';').map(str::trim).filter(|command| !command.is_empty()) {
-        obey(command, &hand, &frozen).ok_or_else(|| format!("BACKSTOP_TEST_CLOCK: not understood: {command}"))?;
+        obey(command, &hand, &frozen)
+            .ok_or_else(|| format!("BACKSTOP_TEST_CLOCK: not understood: {command}"))?;
     }
     let listener = UnixListener::bind(path)?;
     std::thread::spawn({

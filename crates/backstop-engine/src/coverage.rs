@@ -13,12 +13,14 @@ use crate::time::Mono;
 pub const WINDOW: Duration = Duration::from_secs(BUCKETS as u64);
 
 const BUCKETS: usize = 60;
-const COUNT_BITS: u32 = 24;
+const COUNT_BITS: u32 = 20;
+/// What is kept of the second: enough that a bucket left alone passes for another second only after years.
+const TAG_MASK: u64 = (1 << (64 - 2 * COUNT_BITS)) - 1;
 const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
 
 /// A sliding count of reads with and without a usable copy.
 pub struct Coverage {
-    // One word per second: the low 16 bits of the second, then usable and total, 24 bits each, saturating. One word, so
+    // One word per second: the low 24 bits of the second, then usable and total, 20 bits each, saturating. One word, so
     // that a bucket is emptied and counted in one step and no lock is needed.
     buckets: [AtomicU64; BUCKETS],
 }
@@ -49,7 +51,7 @@ impl Coverage {
     pub fn record(&self, now: Mono, usable: bool) {
         let second = second_of(now);
         let Some(bucket) = self.buckets.get((second % BUCKETS as u64) as usize) else { return };
-        let tag = second & 0xffff;
+        let tag = second & TAG_MASK;
         let _always_updates = bucket.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |word| {
             let (old_tag, mut count) = unpack(word);
             if old_tag != tag {
@@ -71,7 +73,7 @@ impl Coverage {
             let second = present - back;
             if let Some(bucket) = self.buckets.get((second % BUCKETS as u64) as usize) {
                 let (tag, count) = unpack(bucket.load(Ordering::Relaxed));
-                if tag == second & 0xffff {
+                if tag == second & TAG_MASK {
                     sum.usable += count.usable;
                     sum.total += count.total;
                 }

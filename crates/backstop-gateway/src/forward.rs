@@ -3,10 +3,10 @@
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 
-use backstop::upstream::{CallError, Framing, Progress, Upstream};
+use backstop::upstream::{CallError, Progress, Upstream};
 use backstop_engine::flow::Attempt;
 use backstop_policy::{HeaderEdits, HostHeader};
-use http::header::{CONTENT_LENGTH, HOST, HeaderName, TRANSFER_ENCODING, VIA};
+use http::header::{HOST, HeaderName, VIA};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Request, Response, Uri, Version, request};
 
@@ -138,17 +138,9 @@ impl Upstream<RequestContent> for Forward<'_> {
             request.headers_mut().insert(HOST, host.clone());
         }
         let mut response = self.lane.call(attempt, request, progress).await?;
-        let framing = framing(response.headers());
         hop::strip(response.headers_mut());
-        response.extensions_mut().insert(framing);
         Ok(response)
     }
-}
-
-/// How an answer ends, which its fields no longer tell once they are stripped.
-fn framing(headers: &HeaderMap) -> Framing {
-    let delimited = headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING);
-    if delimited { Framing::Delimited } else { Framing::UntilClose }
 }
 
 /// Path and query as they came (RFC 9110 section 7.7), without the prefix.

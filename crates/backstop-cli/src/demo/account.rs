@@ -11,7 +11,10 @@ pub(super) fn tell(board: &Board, calls: &Calls, printer: Printer) -> Verdict {
     let counts = board.total();
     let (backstop, direct) = (&counts.backstop, &counts.direct);
     let answered = backstop.live + backstop.copies + backstop.prepared;
-    printer.line(format_args!("What clients got, of {} requests each way, all counted in this run:", backstop.total()));
+    printer.line(format_args!(
+        "What clients got, of {} requests each way, all counted in this run:",
+        backstop.total()
+    ));
     printer.line(format_args!(
         "  through Backstop  {:>6.2} % answered: {} live, {} from copies at most {} s old, {} prepared",
         percent(answered, backstop.total()),

@@ -115,8 +115,12 @@ impl Board {
             let kind = match (sample.right, outcome, source, face) {
                 (Some(true), None, _, _) if sample.status == Some(200) => &mut counts.live,
                 (Some(true), Some("fallback"), Some("snapshot"), Face::Product) => &mut counts.copies,
-                (Some(true), Some("fallback"), Some("prepared"), Face::Recommendations) => &mut counts.prepared,
-                (Some(true), Some("rejected" | "failed"), _, _) if sample.status != Some(200) => &mut counts.refused,
+                (Some(true), Some("fallback"), Some("prepared"), Face::Recommendations) => {
+                    &mut counts.prepared
+                }
+                (Some(true), Some("rejected" | "failed"), _, _) if sample.status != Some(200) => {
+                    &mut counts.refused
+                }
                 _ => &mut counts.forbidden,
             };
             *kind += 1;

@@ -32,6 +32,7 @@ pub(super) fn recommendations(response: &Response) -> bool {
 }
 
 fn is_refusal(response: &Response) -> bool {
-    let marked = matches!(response.mark(), Ok(Some(mark)) if mark.outcome == "rejected" || mark.outcome == "failed");
+    let marked =
+        matches!(response.mark(), Ok(Some(mark)) if mark.outcome == "rejected" || mark.outcome == "failed");
     marked && matches!(response.status(), 502..=504) && response.json().is_ok()
 }

@@ -7,10 +7,11 @@ use std::time::Duration;
 pub(super) struct Phase {
     pub(super) title: &'static str,
     pub(super) product_service: State,
+    pub(super) recommender: State,
     pub(super) lasts: Duration,
 }
 
-/// How a product service does.
+/// How a service does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Works,
@@ -19,19 +20,19 @@ pub(super) enum State {
     SendsGarbage,
 }
 
-const fn phase(title: &'static str, product_service: State, seconds: u64) -> Phase {
-    Phase { title, product_service, lasts: Duration::from_secs(seconds) }
+const fn phase(title: &'static str, product_service: State, recommender: State, seconds: u64) -> Phase {
+    Phase { title, product_service, recommender, lasts: Duration::from_secs(seconds) }
 }
 
 /// The incident. The second phase outlasts the copies: they are served for exactly as long as the policy accepts.
 pub(super) const PHASES: [Phase; 7] = [
-    phase("everything works", State::Works, 5),
-    phase("the product service refuses connections", State::Refuses, 9),
-    phase("it works again", State::Works, 4),
-    phase("it accepts requests and never answers", State::Hangs, 5),
-    phase("it works again", State::Works, 4),
-    phase("it answers 200 with half a JSON document", State::SendsGarbage, 5),
-    phase("it works again", State::Works, 5),
+    phase("everything works", State::Works, State::Works, 5),
+    phase("the product service refuses connections", State::Refuses, State::Works, 9),
+    phase("it works again", State::Works, State::Works, 4),
+    phase("it accepts requests and never answers", State::Hangs, State::Works, 5),
+    phase("it works again", State::Works, State::Works, 4),
+    phase("it sends half JSON; the recommender hangs", State::SendsGarbage, State::Hangs, 5),
+    phase("everything works again", State::Works, State::Works, 5),
 ];
 
 /// The phase in which a moment lies, counted from the beginning; the last one for all that comes after.

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::board::{Board, Face};
-use super::script::State;
+use super::script::{Phase, State};
 use super::shop::{self, LANGUAGES, PRODUCTS};
 use super::{DRAIN, Failed, check};
 
@@ -24,10 +24,9 @@ const CLIENT_PATIENCE: Duration = Duration::from_secs(3);
 /// Everything that takes part.
 pub(super) struct Stage {
     catalog: Origin,
+    recommender: Origin,
     plain_catalog: Origin,
     plain_recommender: Origin,
-    /// Asked by the gateway alone; it stops when dropped.
-    _recommender: Origin,
     gateway: SocketAddr,
     admin: SocketAddr,
     max_age: Duration,
@@ -56,7 +55,9 @@ impl Stage {
             let origin = match &*dependency.name {
                 "catalog" => &catalog,
                 "recommender" => &recommender,
-                other => return Err(format!("the demo serves `catalog` and `recommender`, not `{other}`").into()),
+                other => {
+                    return Err(format!("the demo serves `catalog` and `recommender`, not `{other}`").into());
+                }
             };
             dependency.addresses = vec![address(origin.addr())];
         }
@@ -80,9 +81,9 @@ impl Stage {
         let listen = *bound.listen.first().ok_or("the policy listens nowhere")?;
         Ok(Self {
             catalog,
+            recommender,
             plain_catalog,
             plain_recommender,
-            _recommender: recommender,
             gateway: listen,
             admin: bound.admin,
             max_age,
@@ -111,21 +112,13 @@ impl Stage {
         self.max_age
     }
 
-    /// The same fate for both product services, at the same moment.
-    pub(super) async fn befall(&self, state: State) -> Result<(), Failed> {
+    /// The same fate for the services of both shops, at the same moment.
+    pub(super) async fn befall(&self, phase: &Phase) -> Result<(), Failed> {
         for origin in [&self.catalog, &self.plain_catalog] {
-            match state {
-                State::Works => {
-                    origin.accept_again().await?;
-                    shop::open_products(origin);
-                }
-                State::Refuses => {
-                    origin.refuse().await?;
-                    origin.reset_connections();
-                }
-                State::Hangs => origin.on(Matcher::any(), Behaviour::hang()),
-                State::SendsGarbage => origin.on(Matcher::any(), Behaviour::half_json_whole_framing()),
-            }
+            befall(origin, phase.product_service, shop::open_products).await?;
+        }
+        for origin in [&self.recommender, &self.plain_recommender] {
+            befall(origin, phase.recommender, shop::open_recommendations).await?;
         }
         Ok(())
     }
@@ -184,6 +177,22 @@ fn recommendations() -> Kind {
 
 fn address(socket: SocketAddr) -> Address {
     Address { host: socket.ip().to_string().into(), port: socket.port() }
+}
+
+async fn befall(origin: &Origin, state: State, open: fn(&Origin)) -> std::io::Result<()> {
+    match state {
+        State::Works => {
+            origin.accept_again().await?;
+            open(origin);
+        }
+        State::Refuses => {
+            origin.refuse().await?;
+            origin.reset_connections();
+        }
+        State::Hangs => origin.on(Matcher::any(), Behaviour::hang()),
+        State::SendsGarbage => origin.on(Matcher::any(), Behaviour::half_json_whole_framing()),
+    }
+    Ok(())
 }
 
 /// The address itself if nobody listens there, else a free port of the same interface.

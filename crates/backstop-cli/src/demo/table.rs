@@ -78,7 +78,8 @@ fn frame(board: &Board, present: usize, elapsed: Duration, total: Duration) -> S
     row(&mut text, &counts);
     let forbidden = counts.backstop.forbidden;
     let max_age = board.max_age().as_secs();
-    let _infallible = write!(text, "\n\n  answers that the policy forbids: {forbidden}; copies may be {max_age} s old\n");
+    let _infallible =
+        write!(text, "\n\n  answers that the policy forbids: {forbidden}; copies may be {max_age} s old\n");
     text
 }
 
