@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backstop::Backstop;
-use backstop_store::DiskState;
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
@@ -21,6 +20,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 
 use crate::client_body::RequestContent;
+use crate::disk;
 use crate::metrics;
 use crate::stack::Shared;
 use crate::upstream::Pool;
@@ -91,8 +91,8 @@ impl Admin {
     fn readiness(&self) -> Response<Full<Bytes>> {
         let mut warnings: Vec<String> = Vec::new();
         let health = self.backstop.copies().health();
-        if !matches!(health.disk, DiskState::Ok | DiskState::Off) {
-            warnings.push(format!("copies are kept in memory only: the disk is {:?}", health.disk));
+        if let Some((word, error)) = disk::trouble(&health.disk) {
+            warnings.push(format!("copies are kept in memory only: the disk is {word} ({error})"));
         }
         if health.withdrawals_unconfirmed > 0 {
             warnings.push(format!(

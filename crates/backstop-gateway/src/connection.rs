@@ -62,12 +62,14 @@ pub(crate) async fn serve(
             }
         }
     });
-    let server = builder(limits);
+    // Who comes after the stop began is still told so, once: a graceful shutdown would close without a word.
+    let comes_late = *stop.borrow();
+    let server = builder(limits, !comes_late);
     let connection = server.serve_connection(io, service);
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
-        _ = stop.wait_for(|stop| *stop) => {
+        _ = stop.wait_for(|stop| *stop), if !comes_late => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
@@ -87,10 +89,11 @@ impl Drop for Closed<'_> {
     }
 }
 
-fn builder(limits: ConnectionLimits) -> auto::Builder<Here> {
+fn builder(limits: ConnectionLimits, keep_alive: bool) -> auto::Builder<Here> {
     let mut server = auto::Builder::new(Here);
     server
         .http1()
+        .keep_alive(keep_alive)
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head_time)
         // hyper needs room for a minimum of one read.

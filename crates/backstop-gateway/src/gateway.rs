@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use crate::admin::Admin;
 use crate::client_body::RequestContent;
 use crate::connection::ConnectionLimits;
+use crate::disk;
 use crate::forward::{self, Edits};
 use crate::log::Decisions;
 use crate::router::{RouteConflict, Router};
@@ -160,7 +161,11 @@ impl Gateway {
         drop(stages);
         let admin = Admin::new(self.backstop.clone(), Arc::clone(&self.shared), self.pools.clone());
         let admin = tokio::spawn(admin.serve(tokio::net::TcpListener::from_std(self.admin.try_clone()?)?));
-        let housekeeping = tokio::spawn(keep_house(self.backstop.clone(), self.pools.clone()));
+        let housekeeping = tokio::spawn(keep_house(
+            self.backstop.clone(),
+            self.pools.clone(),
+            disk::Watch::new(&self.report.disk),
+        ));
 
         shutdown.await;
         tracing::info!(target: "backstop::gateway", "stopping: new requests are refused, those under way finish");
@@ -293,13 +298,14 @@ fn route_stack(
     })
 }
 
-async fn keep_house(backstop: Backstop, pools: Vec<Pool<RequestContent>>) {
+async fn keep_house(backstop: Backstop, pools: Vec<Pool<RequestContent>>, mut disk: disk::Watch) {
     loop {
         tokio::time::sleep(TICK).await;
         let now = backstop.clock().refresh();
         if now.wall_trust == backstop_engine::time::WallTrust::Synchronised {
             backstop.copies().note_wall(now);
         }
+        disk.look(&backstop.copies().health().disk);
         for pool in &pools {
             pool.sweep(now.mono);
         }

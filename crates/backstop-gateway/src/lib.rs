@@ -11,6 +11,7 @@
 mod admin;
 mod client_body;
 mod connection;
+mod disk;
 mod forward;
 mod gateway;
 mod hop;

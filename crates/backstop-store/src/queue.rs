@@ -26,6 +26,9 @@ use crate::options::StoreOptions;
 /// Confirmations that may wait before those are let go that nobody waits for any more.
 const CONFIRMS: usize = 256;
 
+/// Puts taken together with withdrawals: few, because somebody waits, but some, so that they are not held up for ever.
+const PUTS_WITH_ERASES: usize = 8;
+
 /// The next content of a variant waits to be written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Put {
@@ -291,7 +294,8 @@ impl Queue {
             }
             None => self.work.wait_while(lanes, idle).unwrap_or_else(PoisonError::into_inner),
         };
-        let puts = puts.min(lanes.puts.len());
+        let most = if lanes.erases.is_empty() { puts } else { puts.min(PUTS_WITH_ERASES) };
+        let puts = most.min(lanes.puts.len());
         Work {
             deletes: std::mem::take(&mut lanes.deletes),
             erases: std::mem::take(&mut lanes.erases),

@@ -158,7 +158,7 @@ where
                 if decision.copy == CopyAction::Store
                     && withdrawals.load(Ordering::SeqCst) == withdrawn_before
                 {
-                    self.keep(key.clone(), ObservedAt::new(begun, Duration::ZERO), value.clone());
+                    self.keep(&key, ObservedAt::new(begun, Duration::ZERO), value.clone());
                     // Withdrawn in between: the withdrawal may have come before there was anything to remove.
                     if withdrawals.load(Ordering::SeqCst) != withdrawn_before {
                         self.copies.remove(&key);
@@ -178,10 +178,10 @@ where
     }
 
     /// Keeps a value as if it had been read at the given moment. A later read is never overwritten.
-    pub fn keep(&self, key: K, observed_at: ObservedAt, value: T) {
+    pub fn keep(&self, key: &K, observed_at: ObservedAt, value: T) {
         let facts = CopyFacts { observed_at, origin_limit: OriginLimit::Unlimited };
         let mut value = Some(value);
-        let entry = self.copies.entry(&key, None, |_, kept| {
+        let entry = self.copies.entry(key, None, |_, kept| {
             if !kept.0.observed_at.began_after(&observed_at)
                 && let Some(value) = value.take()
             {

@@ -11,6 +11,10 @@ use crate::protected::ProtectedRoute;
 use crate::service::BackstopService;
 
 /// Protects a service with a route's policy.
+///
+/// Where the service's error is a `Box<dyn Error>`, put the protected service into a
+/// [`BoxCloneService`](https://docs.rs/tower/latest/tower/util/struct.BoxCloneService.html) before it is used inside an
+/// `async` block that must be `Send`: the compiler cannot yet prove that of a closure over such an error.
 pub struct BackstopLayer<C> {
     route: ProtectedRoute,
     classify: Arc<C>,

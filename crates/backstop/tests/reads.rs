@@ -4,6 +4,7 @@
 
 use std::future::{Future, pending};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -37,6 +38,7 @@ impl std::fmt::Display for Fault {
 
 const DOWN: Fault = Fault(Some(FailureKind::Connect));
 
+type Reading<'a> = task::Spawn<Pin<Box<dyn Future<Output = Answer> + 'a>>>;
 type Answer = Result<Answered<&'static str>, Unanswered<Fault>>;
 
 struct Catalog {
@@ -222,14 +224,10 @@ async fn values_and_errors_may_be_of_any_kind_in_a_task() {
 }
 
 /// A read that waits until the test gives it its value.
-fn gated<'a>(
-    catalog: &'a Catalog,
-    key: u32,
-) -> (oneshot::Sender<&'static str>, task::Spawn<std::pin::Pin<Box<dyn Future<Output = Answer> + 'a>>>) {
+fn gated(catalog: &Catalog, key: u32) -> (oneshot::Sender<&'static str>, Reading<'_>) {
     let (give, given) = oneshot::channel();
     let ask = || async move { Ok(given.await.unwrap()) };
-    let mut reading =
-        task::spawn(Box::pin(catalog.reads.read(key, ask)) as std::pin::Pin<Box<dyn Future<Output = _>>>);
+    let mut reading: Reading<'_> = task::spawn(Box::pin(catalog.reads.read(key, ask)));
     assert!(reading.poll().is_pending());
     (give, reading)
 }
@@ -273,7 +271,7 @@ fn of_values_kept_at_once_the_newest_stays() {
                 scope.spawn(move || {
                     for step in 0..10 {
                         let moment = thread + 4 * step;
-                        reads.keep(round, at(moment), if moment == 39 { "newest" } else { "older" });
+                        reads.keep(&round, at(moment), if moment == 39 { "newest" } else { "older" });
                     }
                 });
             }

@@ -40,26 +40,26 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
         CatalogError::Schema => None,
     })?;
 
-    show(catalog.read("live", || async { Ok("live-description") }).await);
+    show(&catalog.read("live", || async { Ok("live-description") }).await);
 
     keep(&catalog, &hand, "thirty", "saved-description", Age::Past(Duration::from_secs(30)));
-    show(catalog.read("thirty", unavailable).await);
+    show(&catalog.read("thirty", unavailable).await);
     keep(&catalog, &hand, "sixty", "boundary", Age::Past(Duration::from_secs(60)));
-    show(catalog.read("sixty", unavailable).await);
+    show(&catalog.read("sixty", unavailable).await);
     keep(&catalog, &hand, "older", "too-old", Age::Past(Duration::from_nanos(60_000_000_001)));
-    show(catalog.read("older", unavailable).await);
+    show(&catalog.read("older", unavailable).await);
     keep(&catalog, &hand, "ahead", "from-the-future", Age::Ahead(Duration::from_secs(1)));
-    show(catalog.read("ahead", unavailable).await);
-    show(catalog.read("never-read", unavailable).await);
+    show(&catalog.read("ahead", unavailable).await);
+    show(&catalog.read("never-read", unavailable).await);
 
     // There is a copy, and it is not used: a schema error is not unavailability.
-    show(catalog.read("thirty", || async { Err(CatalogError::Schema) }).await);
+    show(&catalog.read("thirty", || async { Err(CatalogError::Schema) }).await);
 
     // Two reads hold both places; a third is refused at once. Then the places are free again.
     let innermost = || async { Ok(line(&catalog.read("third", || async { Ok("never-asked") }).await)) };
     let refused: Result<String, CatalogError> = nested(&catalog, innermost).await;
     emit(&refused.unwrap_or_else(|error| format!("{error:?}")));
-    show(catalog.read("live", || async { Ok("recovered") }).await);
+    show(&catalog.read("live", || async { Ok("recovered") }).await);
     Ok(())
 }
 
@@ -85,6 +85,7 @@ where
     line.unwrap_or(Err(CatalogError::Unavailable))
 }
 
+#[derive(Clone, Copy)]
 enum Age {
     Past(Duration),
     Ahead(Duration),
@@ -97,11 +98,11 @@ fn keep(catalog: &Catalog, hand: &ManualClock, key: &'static str, value: &'stati
         Age::Past(age) => now.mono.before(age),
         Age::Ahead(ahead) => now.mono.after(ahead),
     };
-    catalog.keep(key, ObservedAt::new(Now { mono, ..now }, Duration::ZERO), value);
+    catalog.keep(&key, ObservedAt::new(Now { mono, ..now }, Duration::ZERO), value);
 }
 
-fn show(answer: Answer) {
-    emit(&line(&answer));
+fn show(answer: &Answer) {
+    emit(&line(answer));
 }
 
 fn line(answer: &Answer) -> String {

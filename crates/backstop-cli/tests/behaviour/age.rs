@@ -104,8 +104,11 @@ fn serving_never_renews_the_date() {
         }
         shop.pass(1.0);
         expect::no_copy(&shop.get("1").await, "age", "unavailable");
-        expect::outcomes(&shop.gateway, Outcomes { normal: 1, fallback: 60, rejected: 1, ..Outcomes::default() })
-            .await;
+        expect::outcomes(
+            &shop.gateway,
+            Outcomes { normal: 1, fallback: 60, rejected: 1, ..Outcomes::default() },
+        )
+        .await;
     });
 }
 

@@ -23,7 +23,11 @@ fn faults() -> Vec<(&'static str, Behaviour, &'static str)> {
         ("cut by length, reset", Behaviour::reset_mid_body(600, 300), "incomplete"),
         ("a whole value, but shorter than its length", short_of_its_length(&whole), "incomplete"),
         ("cut chunks", Behaviour::truncated_chunked(300), "incomplete"),
-        ("a whole value without the last chunk", cut(Answer::json(whole.clone()).chunked(8)).into(), "incomplete"),
+        (
+            "a whole value without the last chunk",
+            cut(Answer::json(whole.clone()).chunked(8)).into(),
+            "incomplete",
+        ),
         ("reset after the head", Behaviour::reset_after_head(), "incomplete"),
         ("half a head", Behaviour::half_head(200), "reset"),
         ("closed without a byte", Behaviour::close(), "reset"),
@@ -58,7 +62,8 @@ fn the_earlier_copy_is_served_and_kept() {
         shop.is_unavailable();
         shop.pass(53.0);
         expect::copy(&shop.get("1").await, &saved, 60, "unavailable");
-        expect::outcomes(&shop.gateway, Outcomes { normal: 1, fallback: count + 1, ..Outcomes::default() }).await;
+        expect::outcomes(&shop.gateway, Outcomes { normal: 1, fallback: count + 1, ..Outcomes::default() })
+            .await;
         assert_eq!(shop.origin.count(), count + 2, "nothing was asked twice");
     });
 }

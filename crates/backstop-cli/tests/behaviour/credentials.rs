@@ -80,9 +80,11 @@ fn an_ignored_cookie_is_removed_before_forwarding() {
 #[test]
 fn set_cookie_and_private_are_never_kept_even_if_overridden() {
     run(async {
-        for (name, value) in
-            [("Set-Cookie", "id=7"), ("Cache-Control", "private"), ("Cache-Control", "Private=\"x-a\", max-age=9")]
-        {
+        for (name, value) in [
+            ("Set-Cookie", "id=7"),
+            ("Cache-Control", "private"),
+            ("Cache-Control", "Private=\"x-a\", max-age=9"),
+        ] {
             for read in ["", "override_origin = true"] {
                 let shop = Shop::with(|origin| {
                     let read = Policy::description(read);

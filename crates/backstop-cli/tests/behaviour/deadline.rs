@@ -197,7 +197,8 @@ pub mod timing {
         run(async {
             let origin = Origin::start().await.unwrap();
             origin.default(Behaviour::hang());
-            let policy = Policy::empty().dependency("catalog", origin.addr(), "connections = 1\nqueue = \"250ms\"");
+            let policy =
+                Policy::empty().dependency("catalog", origin.addr(), "connections = 1\nqueue = \"250ms\"");
             let policy = policy.route(
                 "all.direct",
                 "match = \"*\"\ndependency = \"catalog\"\ndeadline = \"300ms\"\nin_flight = 8\nabandon_hold = \"0s\"",

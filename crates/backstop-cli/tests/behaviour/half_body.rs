@@ -100,11 +100,11 @@ fn a_stream_that_the_client_resets_leaves_no_copy() {
 fn a_stream_that_breaks_is_cut_visibly() {
     run(async {
         let shop = Shop::with(|origin| policy(origin, "deadline = \"5s\"")).await;
-        for fault in [Behaviour::truncated(FIVE_MB, FIVE_MB / 2), Behaviour::reset_mid_body(FIVE_MB, FIVE_MB / 2)] {
+        for fault in [Behaviour::truncated(FIVE_MB, FIVE_MB / 2), Behaviour::truncated_chunked(FIVE_MB)] {
             shop.origin.on(Matcher::any(), fault);
             let answer = shop.get("1").await;
             assert_eq!(answer.status(), 200);
-            assert!(!answer.is_complete() && answer.body.len() < FIVE_MB);
+            assert!(!answer.is_complete(), "{} bytes that look whole", answer.body.len());
         }
         expect::outcomes(&shop.gateway, Outcomes { failed: 2, ..Outcomes::default() }).await;
         assert_eq!(shop.gateway.metrics().await.failures("incomplete"), 2);

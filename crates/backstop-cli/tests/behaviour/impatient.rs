@@ -72,7 +72,10 @@ fn a_client_that_left_gets_no_copy_counted() {
         shop.pass(3.0);
         expect::idle(&shop.gateway).await;
         let metrics = shop.gateway.metrics().await;
-        assert_eq!((metrics.dependency_failures(), metrics.sum("backstop_copy_age_seconds_count", &[])), (0, 0.0));
+        assert_eq!(
+            (metrics.dependency_failures(), metrics.sum("backstop_copy_age_seconds_count", &[])),
+            (0, 0.0)
+        );
     });
 }
 

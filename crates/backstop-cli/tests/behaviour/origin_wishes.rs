@@ -84,7 +84,8 @@ fn stale_if_error_shortens_and_never_lengthens() {
 #[test]
 fn the_origin_can_grant_a_copy_to_backstop_alone() {
     run(async {
-        let fields = [("Cache-Control", "no-store"), ("Backstop-Cache-Control", "max-age=5, stale-if-error=20")];
+        let fields =
+            [("Cache-Control", "no-store"), ("Backstop-Cache-Control", "max-age=5, stale-if-error=20")];
         let mut shop = after("", &fields).await;
         shop.pass(25.0);
         let saved = shop.get("1").await;
@@ -107,7 +108,9 @@ fn the_origin_can_grant_a_copy_to_backstop_alone() {
 #[test]
 fn the_operator_may_override_the_origin_in_writing() {
     run(async {
-        for directives in ["no-store", "no-cache", "must-revalidate", "s-maxage=1", "max-age=0, stale-if-error=0"] {
+        for directives in
+            ["no-store", "no-cache", "must-revalidate", "s-maxage=1", "max-age=0, stale-if-error=0"]
+        {
             let mut shop = after("override_origin = true", &[("Cache-Control", directives)]).await;
             shop.pass(60.0);
             expect::copy(&shop.get("1").await, &product("1", "first", "es"), 60, "connect");

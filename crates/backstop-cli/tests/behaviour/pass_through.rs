@@ -104,7 +104,8 @@ fn incorrect_answers_pass_and_never_become_the_copy() {
             ("text/plain", saved.clone()),
         ];
         for (media_type, body) in &incorrect {
-            shop.origin.on(Matcher::any(), Answer::new(200).header("Content-Type", media_type).body(body.clone()));
+            shop.origin
+                .on(Matcher::any(), Answer::new(200).header("Content-Type", media_type).body(body.clone()));
             let passed = shop.get("1").await;
             expect::passed(&passed, 200, body, "outcome=failed, source=primary, reason=incorrect");
             assert_eq!(passed.header("content-type"), Some(*media_type));
@@ -131,7 +132,9 @@ fn incorrect_as_a_failure_is_answered_with_the_copy() {
         let saved = product("1", "first", "es");
         shop.get("1").await;
         shop.pass(1.0);
-        for wrong in [Behaviour::html_200(), Behaviour::wrong_json(), Behaviour::json(&product("1", "x", "en"))] {
+        for wrong in
+            [Behaviour::html_200(), Behaviour::wrong_json(), Behaviour::json(&product("1", "x", "en"))]
+        {
             shop.origin.on(Matcher::any(), wrong);
             expect::copy(&shop.get("1").await, &saved, 1, "declared");
             expect::no_copy(&shop.get("2").await, "missing", "declared");

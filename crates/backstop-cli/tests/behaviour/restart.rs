@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::support::shop::{SPANISH, down, written};
+use crate::support::shop::{SPANISH, down, durable};
 use crate::support::{BOUND, Gateway, Hand, Policy, Reading, expect, product, products, run};
 use backstop_lab::origin::Origin;
 
@@ -35,7 +35,7 @@ async fn saved(change: impl FnOnce(Policy) -> Policy) -> Saved {
     hand.say("sync on");
     let at = hand.reading();
     gateway.get("/p/1", &SPANISH).await;
-    written(&gateway, 1).await;
+    durable(&gateway, 1).await;
     down(&origin).await;
     Saved { origin, policy, gateway, at }
 }
@@ -80,7 +80,7 @@ async fn the_date_survives(end: End) {
     saved.expect_copy(60).await;
     hand.advance(Duration::from_nanos(1));
     saved.expect_refused("age").await;
-    assert_eq!(saved.origin.count(), 1);
+    assert_eq!(saved.origin.count_of("GET", "/p/1"), 1);
 }
 
 #[test]

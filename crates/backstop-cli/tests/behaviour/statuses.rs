@@ -56,10 +56,18 @@ fn a_direct_route_passes_the_origins_own_errors() {
             let body = format!("the origin's own {status}");
             shop.origin.on(
                 Matcher::any(),
-                Answer::new(status).header("Content-Type", "text/plain").header("Retry-After", "7").body(body.clone()),
+                Answer::new(status)
+                    .header("Content-Type", "text/plain")
+                    .header("Retry-After", "7")
+                    .body(body.clone()),
             );
             let passed = shop.gateway.get("/other", &[]).await;
-            expect::passed(&passed, status, &body, &format!("outcome=failed, source=primary, reason={reason}"));
+            expect::passed(
+                &passed,
+                status,
+                &body,
+                &format!("outcome=failed, source=primary, reason={reason}"),
+            );
             assert_eq!(passed.header("retry-after"), Some("7"));
         }
         shop.origin.on(Matcher::any(), Answer::new(503));
@@ -153,7 +161,10 @@ fn a_lane_for_copies_serves_them_when_the_route_is_full() {
         gate.wait_for_waiting(1, BOUND).await.unwrap();
         let saved = shop.get("1").await;
         assert_eq!((saved.status(), saved.text()), (200, product("1", "first", "es")));
-        assert_eq!(saved.header("backstop"), Some("outcome=fallback, source=snapshot, age=0, reason=capacity"));
+        assert_eq!(
+            saved.header("backstop"),
+            Some("outcome=fallback, source=snapshot, age=0, reason=capacity")
+        );
         assert_eq!(saved.header("cache-status"), Some("edge; hit; ttl=0; detail=capacity"));
         expect::refused(&shop.get("2").await, 503, "outcome=rejected, reason=capacity");
         assert_eq!(shop.origin.count(), 2);

@@ -70,12 +70,18 @@ fn no_copy_outlives_its_age_through_a_second_gateway() {
         }
         assert_eq!(tiers.origin.count(), 1);
         // The outer gateway calls the inner one's copy what it is: no normal answer.
-        expect::outcomes(&tiers.outer, Outcomes { normal: 1, fallback: 12, rejected: 18, ..Outcomes::default() })
-            .await;
+        expect::outcomes(
+            &tiers.outer,
+            Outcomes { normal: 1, fallback: 12, rejected: 18, ..Outcomes::default() },
+        )
+        .await;
         let metrics = tiers.outer.metrics().await;
         assert_eq!(metrics.requests("fallback", "upstream_degraded"), 12);
-        expect::outcomes(&tiers.inner, Outcomes { normal: 1, fallback: 12, rejected: 18, ..Outcomes::default() })
-            .await;
+        expect::outcomes(
+            &tiers.inner,
+            Outcomes { normal: 1, fallback: 12, rejected: 18, ..Outcomes::default() },
+        )
+        .await;
     });
 }
 

@@ -13,7 +13,8 @@ fn varying(vary: &'static str) -> Behaviour {
 /// A route that neither negotiates nor keys by language, in front of an origin that varies on it.
 async fn shop_without_languages() -> Shop {
     let shop = Shop::with(|origin| {
-        let read = "languages =\nkey = [\"path.id\"]\ncorrect = { type = \"application/json\", has = [\"/id\"] }";
+        let read =
+            "languages =\nkey = [\"path.id\"]\ncorrect = { type = \"application/json\", has = [\"/id\"] }";
         Policy::shop(origin).replace_route("description.public_read", &Policy::description(read))
     })
     .await;

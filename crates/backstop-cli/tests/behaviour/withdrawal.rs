@@ -125,7 +125,8 @@ fn a_client_that_leaves_in_the_middle_of_a_put_withdraws() {
                 gate.wait_for_waiting(1, BOUND).await.unwrap();
             }
             client.reset().unwrap();
-            expect::outcomes(&shop.gateway, Outcomes { normal: 5, abandoned: 1, ..Outcomes::default() }).await;
+            expect::outcomes(&shop.gateway, Outcomes { normal: 5, abandoned: 1, ..Outcomes::default() })
+                .await;
             assert!(!product_1_has_copies(&shop).await, "whole: {whole}");
             assert_eq!(shop.origin.count_of("PUT", "/p/1"), 1);
             gate.open();
@@ -150,7 +151,12 @@ fn a_withdrawal_survives_kill_9_right_after_the_answer() {
             let gateway = Gateway::start_with_clock(&shop.gateway.kill(), &policy, &start);
             shop.origin.on(Matcher::any(), Behaviour::status(503));
             expect::no_copy(&gateway.get("/p/1", &SPANISH).await, "missing", "unavailable");
-            expect::copy(&gateway.get("/p/2", &SPANISH).await, &product("2", "first", "es"), 0, "unavailable");
+            expect::copy(
+                &gateway.get("/p/2", &SPANISH).await,
+                &product("2", "first", "es"),
+                0,
+                "unavailable",
+            );
         }
     });
 }

@@ -36,7 +36,8 @@ fn arrows_go_down_only() {
     for package in &packages {
         let own =
             floors.get(package.name.as_str()).unwrap_or_else(|| panic!("{} has no floor", package.name));
-        for dependency in &package.dependencies {
+        // A crate's tests may use the crate itself, with a feature for tests.
+        for dependency in package.dependencies.iter().filter(|dependency| dependency.name != *package.name) {
             if let Some(floor) = floors.get(dependency.name.as_str()) {
                 assert!(
                     floor < own,

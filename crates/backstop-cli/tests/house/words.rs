@@ -44,7 +44,6 @@ fn no_file_speaks_of_where_it_was_written() {
         concat!("/wo", "rk/"),
         concat!("/ro", "ot/"),
         concat!("/ho", "me/"),
-        concat!("/tm", "p/"),
         concat!("../sha", "red"),
         concat!("crates", ".io"),
         concat!("static.cra", "tes"),
@@ -54,7 +53,8 @@ fn no_file_speaks_of_where_it_was_written() {
         concat!("sub", "agent"),
         concat!("sub-", "agent"),
         concat!("this ses", "sion"),
-        concat!("another ses", "sion"),
+        concat!("other ses", "sion"),
+        concat!("earlier ses", "sion"),
         concat!("language mo", "del"),
         concat!("assis", "tant"),
         concat!("cla", "ude"),
@@ -66,7 +66,7 @@ fn no_file_speaks_of_where_it_was_written() {
         concat!("the br", "ief"),
         concat!("public-rep", "orts"),
     ];
-    let numbered = (1..=15).map(|number| format!("a{number:02}")).filter(|word| word != "a00");
+    let numbered = (1..=15).map(|number| format!("a{number:02}"));
     let words: Vec<String> = words.into_iter().map(str::to_owned).chain(numbered).collect();
     let mut found = Vec::new();
     for file in files(is_text) {
@@ -82,6 +82,6 @@ fn no_file_speaks_of_where_it_was_written() {
 
 #[test]
 fn a_word_is_found_whole() {
-    assert!(has_word("see a02", "a02") && has_word("(a02)", "a02") && has_word("in /x/y", "/x/"));
-    assert!(!has_word("0xa020", "a02") && !has_word("ba02", "a02"));
+    assert!(has_word("see b07", "b07") && has_word("(b07)", "b07") && has_word("in /x/y", "/x/"));
+    assert!(!has_word("0xb070", "b07") && !has_word("ab07", "b07"));
 }

@@ -78,6 +78,12 @@ impl Policy {
         self
     }
 
+    /// Any table and its lines.
+    pub fn table(mut self, name: &str, lines: &str) -> Self {
+        self.rest.push(format!("[{name}]\n{lines}\n"));
+        self
+    }
+
     /// A table `[route.NAME.CLASS]` and its lines.
     pub fn route(mut self, name_and_class: &str, lines: &str) -> Self {
         self.rest.push(format!("[route.{name_and_class}]\n{lines}\n"));

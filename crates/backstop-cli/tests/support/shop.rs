@@ -91,6 +91,14 @@ pub async fn down(origin: &Origin) {
     origin.wait_until(BOUND, |stats| stats.connections_open == 0).await.expect("connections end");
 }
 
+/// Makes the copies that have been written survive `kill -9`: a withdrawal is answered when the disk has confirmed it, and
+/// with it everything before. The gateway's clock stands still, so nothing ends that wait.
+pub async fn durable(gateway: &Gateway, copies: u64) {
+    gateway.get("/p/withdrawn", &SPANISH).await;
+    written(gateway, copies + 1).await;
+    assert_eq!(gateway.request("PUT", "/p/withdrawn", &[("Host", HOST)], b"{}").await.status(), 200);
+}
+
 /// Waits until at least so many copies have been written to disk in this life of the gateway.
 pub async fn written(gateway: &Gateway, copies: u64) {
     let done = |metrics: &super::Metrics| {

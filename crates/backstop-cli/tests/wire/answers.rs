@@ -28,7 +28,10 @@ fn broken() -> Vec<(&'static str, String)> {
         ("a status of two digits", "HTTP/1.1 20 OK\r\nContent-Length: 0\r\n\r\n".into()),
         ("a status of four digits", "HTTP/1.1 2000 OK\r\nContent-Length: 0\r\n\r\n".into()),
         ("an unknown version", "HTTP/7.1 200 OK\r\nContent-Length: 0\r\n\r\n".into()),
-        ("an upgrade unasked", "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n".into()),
+        (
+            "an upgrade unasked",
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n".into(),
+        ),
         ("a huge head", with(&format!("Content-Length: 3\r\nX: {}", "a".repeat(64 * 1024)))),
         ("too many fields", with(&format!("Content-Length: 3\r\n{}X: a", "X: a\r\n".repeat(200)))),
         ("no HTTP at all", String::from_utf8_lossy(backstop_lab::origin::GARBAGE).into_owned()),
@@ -40,7 +43,7 @@ fn an_answer_with_an_uncertain_end_is_502_and_its_connection_is_closed() {
     run(async {
         let wires = Wires::open().await;
         for (number, (what, bytes)) in broken().into_iter().enumerate() {
-            wires.origin.on(Matcher::path("/broken"), Behaviour::raw(bytes, Then::Keep));
+            wires.origin.on(Matcher::path("/broken"), Behaviour::raw(bytes, Then::KeepAlive));
             let answer = wires.gateway.get("/broken", &[]).await;
             assert_eq!(answer.status(), 502, "{what}: {:?}", answer.head);
             let mark = "outcome=failed, reason=protocol";
@@ -63,7 +66,7 @@ fn bytes_behind_an_answer_are_never_a_second_one() {
         let wires = Wires::open().await;
         let twice = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst\
              HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecond";
-        wires.origin.on(Matcher::path("/twice"), Behaviour::raw(twice, Then::Keep));
+        wires.origin.on(Matcher::path("/twice"), Behaviour::raw(twice, Then::KeepAlive));
         wires.origin.on(Matcher::path("/next"), Behaviour::json("\"own\""));
         for _ in 0..20 {
             let mut connection = wires.connect().await;
@@ -99,11 +102,15 @@ fn a_broken_answer_becomes_the_copy_where_there_is_one() {
         let saved = product("1", "saved", "es");
         expect::live(&wires.gateway.get("/p/1", &spanish).await, 200, &saved);
         for (what, bytes) in broken() {
-            wires.origin.on(Matcher::any(), Behaviour::raw(bytes, Then::Keep));
+            wires.origin.on(Matcher::any(), Behaviour::raw(bytes, Then::KeepAlive));
             let answer = wires.gateway.get("/p/1", &spanish).await;
             assert_eq!((answer.status(), answer.text()), (200, saved.clone()), "{what}");
             let mark = answer.mark().unwrap().expect("marked");
-            assert_eq!((mark.outcome.as_str(), mark.source.as_deref()), ("fallback", Some("snapshot")), "{what}");
+            assert_eq!(
+                (mark.outcome.as_str(), mark.source.as_deref()),
+                ("fallback", Some("snapshot")),
+                "{what}"
+            );
         }
     });
 }

@@ -44,7 +44,11 @@ fn a_broken_chunk_ends_the_connection_and_never_completes_the_request() {
         }
         expect::idle(&wires.gateway).await;
         let metrics = wires.gateway.metrics().await;
-        assert_eq!(metrics.dependency_failures(), 0, "what a client does wrong is not the dependency's failure");
+        assert_eq!(
+            metrics.dependency_failures(),
+            0,
+            "what a client does wrong is not the dependency's failure"
+        );
     });
 }
 

@@ -5,8 +5,7 @@ use backstop_lab::origin::{Answer, Behaviour, ExpectContinue, Gate, Matcher};
 use crate::raw::{Wires, direct, read_out};
 use crate::support::{BOUND, Policy, run};
 
-const HEAD: &str =
-    "POST /p/1 HTTP/1.1\r\nHost: shop\r\nExpect: 100-continue\r\nContent-Length: 7\r\nConnection: close\r\n\r\n";
+const HEAD: &str = "POST /p/1 HTTP/1.1\r\nHost: shop\r\nExpect: 100-continue\r\nContent-Length: 7\r\nConnection: close\r\n\r\n";
 
 /// Whether the origin itself says 100 or not.
 #[test]
@@ -23,7 +22,10 @@ fn a_client_that_waits_is_told_to_go_on() {
             connection.send(b"content").await.unwrap();
             let said = read_out(&mut connection).await;
             assert_eq!(said.statuses(), [200], "{rule:?}");
-            assert_eq!((said.answers[0].text().as_str(), said.answers[0].informational.len()), ("content", 0));
+            assert_eq!(
+                (said.answers[0].text().as_str(), said.answers[0].informational.len()),
+                ("content", 0)
+            );
         }
         assert_eq!(wires.origin.count_where(|request| request.text() == "content"), 2);
     });

@@ -29,7 +29,15 @@ fn hop_by_hop_fields_go_no_further() {
         let answer = wires.gateway.get("/p/1", &fields).await;
         assert_eq!(answer.status(), 200);
         let [request] = &wires.origin.requests()[..] else { panic!("one request") };
-        for name in ["x-mine", "keep-alive", "proxy-connection", "te", "upgrade", "http2-settings", "proxy-authorization"] {
+        for name in [
+            "x-mine",
+            "keep-alive",
+            "proxy-connection",
+            "te",
+            "upgrade",
+            "http2-settings",
+            "proxy-authorization",
+        ] {
             assert_eq!(request.header(name), None, "{name} to the origin");
             assert_eq!(answer.header(name), None, "{name} to the client");
         }
@@ -76,7 +84,10 @@ fn who_asked_is_told_by_the_gateway_or_by_those_it_trusts() {
         let request = &wires.origin.requests()[0];
         let told = |name| request.fields.all(name).collect::<Vec<_>>().join(", ");
         assert_eq!(told("x-forwarded-for"), "127.0.0.1");
-        assert_eq!((told("x-forwarded-host"), told("x-forwarded-proto")), ("shop.example".into(), "http".into()));
+        assert_eq!(
+            (told("x-forwarded-host"), told("x-forwarded-proto")),
+            ("shop.example".into(), "http".into())
+        );
         assert_eq!((told("x-forwarded-port"), told("forwarded")), (String::new(), String::new()));
 
         let trusting =
@@ -85,7 +96,10 @@ fn who_asked_is_told_by_the_gateway_or_by_those_it_trusts() {
         let request = &trusting.origin.requests()[0];
         let told = |name| request.fields.all(name).collect::<Vec<_>>().join(", ");
         assert_eq!(told("x-forwarded-for"), "203.0.113.9, 127.0.0.1");
-        assert_eq!((told("x-forwarded-host"), told("x-forwarded-proto")), ("bank.example".into(), "https".into()));
+        assert_eq!(
+            (told("x-forwarded-host"), told("x-forwarded-proto")),
+            ("bank.example".into(), "https".into())
+        );
         assert_eq!((told("x-forwarded-port"), told("forwarded")), ("443".into(), "for=203.0.113.9".into()));
     });
 }
@@ -121,7 +135,8 @@ fn the_policy_sets_and_removes_fields_both_ways() {
         .await;
         let answer = Answer::json("{}").header("Server", "secret/1.2").header("X-Gone", "1");
         wires.origin.on(Matcher::any(), answer.header("X-Frame-Options", "a").header("X-Frame-Options", "b"));
-        let sent = [("Cookie", "a=b"), ("X-Gone", "1"), ("X-Set", "client"), ("X-Set", "twice"), ("X-Kept", "1")];
+        let sent =
+            [("Cookie", "a=b"), ("X-Gone", "1"), ("X-Set", "client"), ("X-Set", "twice"), ("X-Kept", "1")];
         let answer = wires.gateway.get("/p/1", &sent).await;
         assert_eq!(answer.head.fields.all("x-frame-options").collect::<Vec<_>>(), ["DENY"]);
         assert_eq!((answer.header("server"), answer.header("x-gone")), (None, None));

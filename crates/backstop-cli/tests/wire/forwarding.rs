@@ -34,7 +34,10 @@ fn answers_without_content_have_none() {
         wires.origin.on(Matcher::path("/204"), Answer::new(204));
         wires.origin.on(
             Matcher::path("/304"),
-            Behaviour::raw("HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nContent-Length: 7\r\n\r\n", Then::Keep),
+            Behaviour::raw(
+                "HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nContent-Length: 7\r\n\r\n",
+                Then::KeepAlive,
+            ),
         );
         let mut connection = wires.connect().await;
         for _ in 0..3 {

@@ -78,7 +78,10 @@ fn equal_lengths_become_one_or_are_refused() {
 fn both_framings_become_the_one_safe_reading() {
     run(async {
         let wires = Wires::open().await;
-        for fields in ["Content-Length: 7\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nContent-Length: 7"] {
+        for fields in [
+            "Content-Length: 7\r\nTransfer-Encoding: chunked",
+            "Transfer-Encoding: chunked\r\nContent-Length: 7",
+        ] {
             wires.origin.forget();
             let said: Said = wires
                 .say(format!(

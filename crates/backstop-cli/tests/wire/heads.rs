@@ -16,7 +16,12 @@ const CASES: [(&str, &str, u16, Fault); 26] = [
     ("an empty Host", "GET / HTTP/1.1\r\nHost:\r\n\r\n", 400, Some("host")),
     ("a list of Hosts", "GET / HTTP/1.1\r\nHost: shop, other\r\n\r\n", 400, Some("host")),
     ("a Host with a bad port", "GET / HTTP/1.1\r\nHost: shop:x\r\n\r\n", 400, Some("host")),
-    ("a nominated Host", "GET / HTTP/1.1\r\nHost: shop\r\nConnection: host\r\n\r\n", 400, Some("nominated_field")),
+    (
+        "a nominated Host",
+        "GET / HTTP/1.1\r\nHost: shop\r\nConnection: host\r\n\r\n",
+        400,
+        Some("nominated_field"),
+    ),
     (
         "a nominated Authorization",
         "GET / HTTP/1.1\r\nHost: shop\r\nAuthorization: Basic x\r\nConnection: close, Authorization\r\n\r\n",
@@ -36,7 +41,12 @@ const CASES: [(&str, &str, u16, Fault); 26] = [
     ("no request", "\u{16}\u{3}\u{1}not http\r\n\r\n", 400, None),
     ("TRACE", "TRACE / HTTP/1.1\r\nHost: shop\r\n\r\n", 405, Some("method")),
     ("CONNECT", "CONNECT shop:443 HTTP/1.1\r\nHost: shop:443\r\n\r\n", 405, Some("method")),
-    ("an unknown expectation", "GET / HTTP/1.1\r\nHost: shop\r\nExpect: tea\r\n\r\n", 417, Some("expectation")),
+    (
+        "an unknown expectation",
+        "GET / HTTP/1.1\r\nHost: shop\r\nExpect: tea\r\n\r\n",
+        417,
+        Some("expectation"),
+    ),
     ("a dot segment", "GET /a/../b HTTP/1.1\r\nHost: shop\r\n\r\n", 400, Some("path")),
     ("a coded dot segment", "GET /a/%2E%2e/b HTTP/1.1\r\nHost: shop\r\n\r\n", 400, Some("path")),
 ];
@@ -115,6 +125,9 @@ fn a_request_that_passed_here_before_is_a_loop() {
         assert_eq!(wires.origin.count(), 0);
         assert_eq!(wires.gateway.get("/p/1", &[("Via", "1.1 edge2, 1.1 ledge")]).await.status(), 200);
         let request = &wires.origin.requests()[0];
-        assert_eq!(request.fields.all("via").collect::<Vec<_>>().join(", "), "1.1 edge2, 1.1 ledge, 1.1 edge");
+        assert_eq!(
+            request.fields.all("via").collect::<Vec<_>>().join(", "),
+            "1.1 edge2, 1.1 ledge, 1.1 edge"
+        );
     });
 }

@@ -42,7 +42,8 @@ fn reads_and_writes_come_to_the_origin_in_its_own_protocol() {
         let mut sender = connect(&wires).await;
         let get = sender.send_request(request("GET", "/p/1?q=%20", &[], "")).await.unwrap();
         assert_eq!(whole(get).await, (200, Bytes::new()));
-        let post = sender.send_request(request("POST", "/p/2", &[("x-a", "1"), ("x-a", "2")], "content")).await;
+        let post =
+            sender.send_request(request("POST", "/p/2", &[("x-a", "1"), ("x-a", "2")], "content")).await;
         assert_eq!(whole(post.unwrap()).await, (200, Bytes::from_static(b"content")));
         let head = sender.send_request(request("HEAD", "/p/3", &[], "")).await.unwrap();
         assert_eq!(whole(head).await.1, Bytes::new());
@@ -78,7 +79,8 @@ fn a_host_that_contradicts_the_authority_is_malformed() {
     run(async {
         let wires = Wires::open().await;
         let mut sender = connect(&wires).await;
-        let refused = sender.send_request(request("GET", "/", &[("host", "other.example")], "")).await.unwrap();
+        let refused =
+            sender.send_request(request("GET", "/", &[("host", "other.example")], "")).await.unwrap();
         assert_eq!(refused.status(), 400);
         assert_eq!(wires.origin.count(), 0);
         let same = sender.send_request(request("GET", "/", &[("host", "shop.example")], "")).await.unwrap();

@@ -46,7 +46,8 @@ fn early_hints_do_not_wait_for_the_answer() {
         );
         let mut connection = wires.connect().await;
         connection.send(b"GET /hints HTTP/1.1\r\nHost: shop\r\n\r\n").await.unwrap();
-        let bytes = connection.read_at_least(b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n".len()).await.unwrap();
+        let bytes =
+            connection.read_at_least(b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n".len()).await.unwrap();
         let text = String::from_utf8_lossy(&bytes).to_lowercase();
         assert!(text.starts_with("http/1.1 103 ") && text.contains("link: </a>"), "{text}");
     });
@@ -100,7 +101,7 @@ fn a_late_hint_never_reaches_the_next_request() {
         .await;
         let (late, next) = (Gate::new(), Gate::new());
         let hint = "HTTP/1.1 103 Early Hints\r\nLink: </late>\r\n\r\n";
-        wires.origin.on(Matcher::path("/late"), Behaviour::raw(hint, Then::Keep).gate(&late));
+        wires.origin.on(Matcher::path("/late"), Behaviour::raw(hint, Then::KeepAlive).gate(&late));
         wires.origin.on(Matcher::path("/next"), Answer::json("{}").gate(&next));
         let mut connection = wires.connect().await;
         assert_eq!(connection.get("/late", &[]).await.unwrap().status(), 504);

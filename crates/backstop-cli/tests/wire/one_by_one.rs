@@ -27,7 +27,10 @@ fn pipelined_requests_are_answered_in_their_order() {
         let second = connection.read_response().await.unwrap();
         let third = connection.read_response_to("HEAD").await.unwrap();
         let last = read_out(&mut connection).await;
-        assert_eq!((first.text(), second.text(), third.text()), ("/first".into(), "/second".into(), String::new()));
+        assert_eq!(
+            (first.text(), second.text(), third.text()),
+            ("/first".into(), "/second".into(), String::new())
+        );
         assert_eq!(third.header("content-length"), Some("6"));
         assert_eq!(last.answers[0].text(), "/fourth");
         last.closed("Connection: close");

@@ -48,7 +48,9 @@ fn two_framings_never_become_two_requests() {
         let wires = Wires::open().await;
         for disguise in disguises {
             for bytes in pair(disguise) {
-                let said = wires.say(format!("{bytes}{}", "GET /end HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n")).await;
+                let said = wires
+                    .say(format!("{bytes}{}", "GET /end HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n"))
+                    .await;
                 let requests = wires.origin.requests();
                 let hidden = requests.iter().filter(|request| request.target == "/hidden").count();
                 let posts = requests.iter().filter(|request| request.method == "POST").count();

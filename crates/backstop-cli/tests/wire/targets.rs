@@ -20,7 +20,8 @@ fn path_and_query_go_on_byte_for_byte() {
             "/%C3%A9/%00",
         ];
         for target in targets {
-            let said = wires.say(format!("GET {target} HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n")).await;
+            let said =
+                wires.say(format!("GET {target} HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n")).await;
             assert_eq!(said.statuses(), [200], "{target}");
         }
         let seen: Vec<_> = wires.origin.requests().iter().map(|request| request.target.clone()).collect();
@@ -59,8 +60,17 @@ fn the_host_of_the_absolute_form_decides_the_route() {
         let wires = Wires::with(|origin| {
             Policy::empty()
                 .dependency("catalog", origin, "")
-                .route("one.direct", &direct("*", "host = \"one.example\"\nrequest_headers = { set = { x-route = \"one\" } }"))
-                .route("two.direct", &direct("*", "host = \"*.two.example\"\nrequest_headers = { set = { x-route = \"two\" } }"))
+                .route(
+                    "one.direct",
+                    &direct("*", "host = \"one.example\"\nrequest_headers = { set = { x-route = \"one\" } }"),
+                )
+                .route(
+                    "two.direct",
+                    &direct(
+                        "*",
+                        "host = \"*.two.example\"\nrequest_headers = { set = { x-route = \"two\" } }",
+                    ),
+                )
         })
         .await;
         for (target, host, route) in [
@@ -75,7 +85,11 @@ fn the_host_of_the_absolute_form_decides_the_route() {
             let answer = wires.gateway.get(target, &[("Host", host)]).await;
             let seen = wires.origin.requests();
             let went = seen.first().and_then(|request| request.header("x-route"));
-            assert_eq!((answer.status(), went), (if route.is_some() { 200 } else { 404 }, route), "{target} {host}");
+            assert_eq!(
+                (answer.status(), went),
+                (if route.is_some() { 200 } else { 404 }, route),
+                "{target} {host}"
+            );
         }
     });
 }

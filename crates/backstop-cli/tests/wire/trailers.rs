@@ -29,7 +29,13 @@ fn announced_trailers_of_a_request_reach_the_origin_as_trailers() {
 fn no_trailer_becomes_a_field() {
     run(async {
         let wires = Wires::open().await;
-        for trailer in ["X-Sum: 42", "Host: other", "Content-Length: 9", "Authorization: Basic x", "Transfer-Encoding: chunked"] {
+        for trailer in [
+            "X-Sum: 42",
+            "Host: other",
+            "Content-Length: 9",
+            "Authorization: Basic x",
+            "Transfer-Encoding: chunked",
+        ] {
             wires.origin.forget();
             let name = trailer.split(':').next().unwrap_or_default();
             let said = wires.say(request("", &format!("{trailer}\r\n"))).await;

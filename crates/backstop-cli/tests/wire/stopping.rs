@@ -1,0 +1,129 @@
+//! A graceful stop: what is under way finishes, what is new is refused, and all of it within a bound.
+
+use std::time::{Duration, Instant};
+
+use backstop_lab::client::Ending;
+use backstop_lab::origin::{Answer, Gate, Matcher};
+
+use crate::raw::{Wires, direct, everything};
+use crate::saturation::hold;
+use crate::support::gateway::{folder, output};
+use crate::support::shop::{SPANISH, down};
+use crate::support::{Gateway, Policy, Shop, expect, product, run};
+
+#[test]
+fn a_request_under_way_finishes_and_new_ones_are_refused_at_once() {
+    run(async {
+        let mut wires = Wires::open().await;
+        let gate = Gate::new();
+        let mut held = hold(&wires, &gate, &["/held"]).await;
+        let mut idle = wires.connect().await;
+        assert_eq!(idle.get("/before", &[]).await.unwrap().status(), 200);
+        let mut unused = wires.connect().await;
+        let asked = wires.origin.count();
+
+        wires.gateway.signal("TERM");
+        // A connection that rests is closed, whether it was used before or not.
+        assert_eq!(idle.read_to_end().await.ending, Ending::Fin);
+        assert_eq!(unused.read_to_end().await.ending, Ending::Fin);
+        let refused = wires.gateway.get("/new", &[]).await;
+        expect::refused(&refused, 503, "outcome=rejected, reason=draining");
+        assert!(refused.took < Duration::from_millis(50), "{:?}", refused.took);
+        assert!(refused.head.fields.lists("connection", "close"));
+        let ready = backstop_lab::client::get(wires.gateway.admin, "/readyz", &[]).await.unwrap();
+        assert_eq!((ready.status(), ready.json().unwrap()["draining"].as_bool()), (503, Some(true)));
+        let alive = backstop_lab::client::get(wires.gateway.admin, "/livez", &[]).await.unwrap();
+        assert_eq!(alive.status(), 200);
+        assert_eq!(wires.origin.count(), asked, "the origin is not asked any more");
+
+        gate.open();
+        let finished = held[0].read_response().await.unwrap();
+        assert_eq!((finished.status(), finished.text().as_str()), (200, "{}"));
+        assert_eq!(held[0].read_to_end().await.ending, Ending::Fin);
+        assert_eq!(wires.gateway.wait().code(), Some(0));
+        assert_eq!(wires.origin.stats().connections_open, 0);
+    });
+}
+
+/// What does not finish in time is cut, and the stop is a success all the same.
+#[test]
+fn the_stop_has_a_bound() {
+    run(async {
+        let mut wires = Wires::with(|origin| {
+            Policy::empty()
+                .gateway("drain = \"300ms\"")
+                .dependency("catalog", origin, "")
+                .route("events.direct", &direct("*", "deadline = \"300ms\"\nidle = \"10s\""))
+        })
+        .await;
+        let endless = Answer::new(200).chunked(1).endless(Duration::from_millis(10));
+        wires.origin.on(Matcher::path("/events"), endless);
+        let mut connection = wires.connect().await;
+        connection.send(b"GET /events HTTP/1.1\r\nHost: shop\r\n\r\n").await.unwrap();
+        connection.read_at_least(200).await.unwrap();
+        let began = Instant::now();
+        wires.gateway.signal("TERM");
+        assert_eq!(wires.gateway.wait().code(), Some(0));
+        let took = began.elapsed();
+        assert!(took >= Duration::from_millis(290) && took < Duration::from_secs(3), "{took:?}");
+        let cut = connection.read_to_end().await;
+        assert!(!cut.bytes.ends_with(b"0\r\n\r\n"), "cut, not ended");
+    });
+}
+
+#[test]
+fn a_second_signal_ends_at_once() {
+    run(async {
+        let mut wires = Wires::open().await;
+        let gate = Gate::new();
+        let _held = hold(&wires, &gate, &["/held"]).await;
+        wires.gateway.signal("TERM");
+        let refused = wires.gateway.get("/new", &[]).await;
+        assert_eq!(refused.status(), 503, "it is stopping and waits for the one that is held");
+        wires.gateway.signal("INT");
+        assert_eq!(wires.gateway.wait().code(), Some(130));
+    });
+}
+
+/// Copies that wait for the disk are written before the end, with their dates.
+#[test]
+fn copies_are_on_disk_before_the_end() {
+    run(async {
+        let on_disk =
+            |origin| Policy::shop(origin).store("snapshots = { memory = \"16 MiB\", disk = \"16 MiB\" }");
+        let mut shop = Shop::with(on_disk).await;
+        let policy = on_disk(shop.origin.addr());
+        for id in 0..50 {
+            assert_eq!(shop.get(&id.to_string()).await.status(), 200);
+        }
+        let reading = shop.hand.reading();
+        let Shop { origin, gateway, .. } = shop;
+        let folder = gateway.stop();
+        down(&origin).await;
+        let clock = reading.after(Duration::from_secs(30)).as_start();
+        let gateway = Gateway::start_with_clock(&folder, &policy, &clock);
+        for id in 0..50 {
+            let answer = gateway.get(&format!("/p/{id}"), &SPANISH).await;
+            expect::copy(&answer, &product(&id.to_string(), "first", "es"), 30, "connect");
+        }
+    });
+}
+
+/// Nothing is half served: an address that is in use is an error that names it, with a hint, and exit status 2.
+#[test]
+fn an_address_in_use_is_a_clear_error() {
+    run(async {
+        let wires = Wires::open().await;
+        let taken = wires.gateway.addr;
+        for key in ["listen", "admin"] {
+            let policy = everything(wires.origin.addr()).gateway(&format!("{key} = \"{taken}\""));
+            let folder = folder();
+            std::fs::write(folder.join("policy.toml"), policy.text()).unwrap();
+            let (status, out, err) = output(&["run", "policy.toml"], &folder);
+            assert_eq!((status.code(), out.as_str()), (Some(2), ""), "{err}");
+            assert!(err.contains(&format!("cannot listen on {taken}")), "{err}");
+            assert!(err.contains("another process listens there"), "{err}");
+        }
+        assert_eq!(wires.gateway.get("/p/1", &[]).await.status(), 200, "the one that runs is not disturbed");
+    });
+}

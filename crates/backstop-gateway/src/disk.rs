@@ -1,0 +1,45 @@
+//! The state of the disk in words, and the log line for every change of it.
+
+use backstop_store::DiskState;
+
+/// What is wrong with the disk, in one word and in the system's own words; `None` if nothing is.
+pub(crate) fn trouble(state: &DiskState) -> Option<(&'static str, &str)> {
+    match state {
+        DiskState::Off | DiskState::Ok => None,
+        DiskState::Full(trouble) => Some(("full", &trouble.message)),
+        DiskState::Failed(trouble) => Some(("failing", &trouble.message)),
+    }
+}
+
+/// Remembers what was said of the disk, so that each change is said once.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    said: Option<&'static str>,
+}
+
+impl Watch {
+    /// Begins with what was found at the start, which whoever started has said.
+    pub(crate) fn new(found: &DiskState) -> Self {
+        Self { said: trouble(found).map(|(word, _)| word) }
+    }
+
+    pub(crate) fn look(&mut self, state: &DiskState) {
+        let trouble = trouble(state);
+        let word = trouble.map(|(word, _)| word);
+        if word == self.said {
+            return;
+        }
+        self.said = word;
+        match trouble {
+            Some((word, error)) => tracing::error!(
+                target: "backstop::store",
+                error,
+                "the disk is {word}: copies are kept in memory only and will not survive a restart"
+            ),
+            None => tracing::info!(
+                target: "backstop::store",
+                "the disk is used again: copies survive a restart"
+            ),
+        }
+    }
+}
