@@ -56,11 +56,13 @@ pub enum Problem {
     ClientTooSlow,
     /// The request's content is larger than accepted.
     ContentTooLarge,
+    /// The request's content broke off, or its framing is malformed.
+    ContentBroken,
 }
 
 impl Problem {
     /// Every problem, in declaration order.
-    pub const ALL: [Problem; 12] = [
+    pub const ALL: [Problem; 13] = [
         Problem::Capacity,
         Problem::Draining,
         Problem::Deadline,
@@ -73,6 +75,7 @@ impl Problem {
         Problem::UpstreamTimeout,
         Problem::ClientTooSlow,
         Problem::ContentTooLarge,
+        Problem::ContentBroken,
     ];
 
     /// The last part of the problem type's URI.
@@ -90,6 +93,7 @@ impl Problem {
             Problem::UpstreamTimeout => "upstream-timeout",
             Problem::ClientTooSlow => "client-too-slow",
             Problem::ContentTooLarge => "content-too-large",
+            Problem::ContentBroken => "content-broken",
         }
     }
 
@@ -112,6 +116,7 @@ impl Problem {
             Problem::UpstreamTimeout => "The service behind did not answer in time",
             Problem::ClientTooSlow => "The request did not arrive in time",
             Problem::ContentTooLarge => "The request is larger than accepted",
+            Problem::ContentBroken => "The request's content broke off or is malformed",
         }
     }
 }
@@ -136,12 +141,13 @@ pub fn refusal(reason: Reason, cause: Option<Cause>, unavailable: UnavailableSta
         Reason::Draining => own(503, Problem::Draining),
         Reason::ClientSlow => own(408, Problem::ClientTooSlow),
         Reason::ClientTooLarge => own(413, Problem::ContentTooLarge),
+        // Most who break off are gone; whoever sent a malformed chunk still reads (RFC 9112 section 7.1).
+        Reason::ClientLeft => own(400, Problem::ContentBroken),
         Reason::Capacity(_) => own(503, Problem::Capacity),
         Reason::None
         | Reason::Incorrect
         | Reason::ServerError
         | Reason::UpstreamDegraded
-        | Reason::ClientLeft
         | Reason::Unclassified => cause.map_or(own(502, Problem::UpstreamFailed), of_cause),
     }
 }

@@ -65,4 +65,5 @@ fn own_limits_are_503_whoever_set_them() {
     assert_eq!(refusal(Reason::Draining, None, UnavailableStatus::Contract).status, 503);
     assert_eq!(refusal(Reason::ClientSlow, None, UnavailableStatus::Contract).status, 408);
     assert_eq!(refusal(Reason::ClientTooLarge, None, UnavailableStatus::Contract).status, 413);
+    assert_eq!(refusal(Reason::ClientLeft, None, UnavailableStatus::Contract).status, 400);
 }

@@ -1,6 +1,6 @@
 //! The operators' port: metrics, and whether the process lives and is ready.
 //!
-//! - `GET /metrics`: Prometheus text format.
+//! - `GET /metrics`: OpenMetrics text, which Prometheus reads.
 //! - `GET /livez`: 200 while the process serves its own port.
 //! - `GET /readyz`: 200 while requests are accepted, 503 once the service stops. Its JSON names what is wrong without being
 //!   a reason to take traffic away: a disk that costs copies, withdrawals that the disk has not confirmed.

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 
 use crate::interim::Writer;
 use crate::stack::{Thread, handle};
+use crate::taken::{Replies, Taken};
 use crate::timed_io::TimedIo;
 
 /// What a client may send and take on a connection.
@@ -47,18 +48,23 @@ pub(crate) async fn serve(
 ) {
     thread.shared.tallies.opened();
     let _closed = Closed(&thread);
+    let replies = Rc::new(Replies::new(limits.reply_time, clock.clone()));
     let (io, side) = TimedIo::new(stream, limits.reply_time, clock);
     let interim = Rc::new(Writer::new(side));
     let numbers = Cell::new(0_u64);
     let service = service_fn({
-        let thread = Rc::clone(&thread);
+        let (thread, replies) = (Rc::clone(&thread), Rc::clone(&replies));
         move |request: Request<Incoming>| {
             numbers.set(numbers.get() + 1);
             let number = numbers.get() ^ (u64::from(peer.port()) << 48);
-            let (thread, interim) = (Rc::clone(&thread), Rc::clone(&interim));
+            let (thread, interim, replies) = (Rc::clone(&thread), Rc::clone(&interim), Rc::clone(&replies));
             async move {
-                let interim = (request.version() == Version::HTTP_11).then_some(&*interim);
-                Ok::<_, Infallible>(handle(&thread, peer, interim, number, request).await)
+                let client = (request.version() < Version::HTTP_2).then_some(&*interim);
+                let response = handle(&thread, peer, client, number, request).await;
+                Ok::<_, Infallible>(response.map(|body| match client {
+                    Some(_) => Taken::unwatched(body),
+                    None => replies.watch(body),
+                }))
             }
         }
     });
@@ -69,9 +75,13 @@ pub(crate) async fn serve(
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
+        () = replies.stuck() => return,
         _ = stop.wait_for(|stop| *stop), if !comes_late => {
             connection.as_mut().graceful_shutdown();
-            connection.await
+            tokio::select! {
+                ended = connection => ended,
+                () = replies.stuck() => return,
+            }
         }
     };
     if let Err(error) = ended

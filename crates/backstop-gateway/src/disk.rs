@@ -1,6 +1,6 @@
 //! The state of the disk in words, and the log line for every change of it.
 
-use backstop_store::DiskState;
+use backstop_store::{DiskState, StoreHealth};
 
 /// What is wrong with the disk, in one word and in the system's own words; `None` if nothing is.
 pub(crate) fn trouble(state: &DiskState) -> Option<(&'static str, &str)> {
@@ -11,20 +11,31 @@ pub(crate) fn trouble(state: &DiskState) -> Option<(&'static str, &str)> {
     }
 }
 
-/// Remembers what was said of the disk, so that each change is said once.
+/// Remembers what was said of the disk, so that each change is said once, and so is each loss.
 #[derive(Debug)]
 pub(crate) struct Watch {
     said: Option<&'static str>,
+    lost: u64,
 }
 
 impl Watch {
     /// Begins with what was found at the start, which whoever started has said.
     pub(crate) fn new(found: &DiskState) -> Self {
-        Self { said: trouble(found).map(|(word, _)| word) }
+        Self { said: trouble(found).map(|(word, _)| word), lost: 0 }
     }
 
-    pub(crate) fn look(&mut self, state: &DiskState) {
-        let trouble = trouble(state);
+    pub(crate) fn look(&mut self, health: &StoreHealth) {
+        // A trouble that came and went between two looks has still cost something.
+        let lost = health.writes_failed + health.writes_dropped;
+        if lost > self.lost {
+            let count = lost - std::mem::replace(&mut self.lost, lost);
+            tracing::warn!(
+                target: "backstop::store",
+                count,
+                "copies were not written to disk and are kept in memory only"
+            );
+        }
+        let trouble = trouble(&health.disk);
         let word = trouble.map(|(word, _)| word);
         if word == self.said {
             return;

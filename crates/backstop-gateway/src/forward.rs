@@ -50,15 +50,17 @@ impl Edits {
 pub(crate) struct Rules {
     pub(crate) strip_prefix: Option<Box<str>>,
     pub(crate) host: Option<HeaderValue>,
+    /// For a client that names no host, as HTTP/1.0 allows; HTTP/1.1 does not (RFC 9112 section 3.2).
+    pub(crate) default_host: Option<HeaderValue>,
 }
 
 impl Rules {
-    pub(crate) fn new(strip_prefix: Option<Box<str>>, host: &HostHeader) -> Self {
+    pub(crate) fn new(strip_prefix: Option<Box<str>>, host: &HostHeader, default_host: &str) -> Self {
         let host = match host {
             HostHeader::Client => None,
             HostHeader::Fixed(host) => HeaderValue::from_str(host).ok(),
         };
-        Self { strip_prefix, host }
+        Self { strip_prefix, host, default_host: HeaderValue::from_str(default_host).ok() }
     }
 }
 
@@ -135,6 +137,10 @@ impl Upstream<RequestContent> for Forward<'_> {
         *request.version_mut() = Version::HTTP_11;
         *request.uri_mut() = origin_form(request.uri(), self.rules.strip_prefix.as_deref());
         if let Some(host) = &self.rules.host {
+            request.headers_mut().insert(HOST, host.clone());
+        } else if !request.headers().contains_key(HOST)
+            && let Some(host) = &self.rules.default_host
+        {
             request.headers_mut().insert(HOST, host.clone());
         }
         let mut response = self.lane.call(attempt, request, progress).await?;

@@ -94,7 +94,8 @@ impl Gateway {
         backstop.set_buffer_memory(gateway.buffer_memory);
         let router = Router::new(&routes)?;
         let pools = dependencies.iter().map(|dependency| pool(dependency, &clock)).collect();
-        let hosts: Vec<HostHeader> = dependencies.iter().map(|dependency| dependency.host.clone()).collect();
+        let hosts: Vec<(HostHeader, String)> =
+            dependencies.iter().map(|dependency| (dependency.host.clone(), own_host(dependency))).collect();
         let route_stacks = routes
             .iter()
             .map(|route| route_stack(&backstop, route, &routes, &hosts))
@@ -278,22 +279,31 @@ fn pool(dependency: &backstop_policy::DependencySettings, clock: &Clock) -> Pool
     Pool::new(settings, clock.clone())
 }
 
+/// What a dependency is called by the first of its addresses.
+fn own_host(dependency: &backstop_policy::DependencySettings) -> String {
+    dependency
+        .addresses
+        .first()
+        .map_or_else(String::new, |address| format!("{}:{}", address.host, address.port))
+}
+
 fn route_stack(
     backstop: &Backstop,
     route: &RouteSettings,
     all: &[RouteSettings],
-    hosts: &[HostHeader],
+    hosts: &[(HostHeader, String)],
 ) -> Result<RouteStack, SetupError> {
     let id: RouteId = route.id;
     let dependency = usize::from(backstop.engine().route(id).rules.dependency.0);
-    let host = hosts.get(dependency).cloned().unwrap_or_default();
+    let (host, own_host) = hosts.get(dependency).cloned().unwrap_or_default();
     Ok(RouteStack {
         id,
         protected: backstop.route_by_id(id, withdraws(route, all))?,
         dependency,
         limits: route.limits,
-        forward: forward::Rules::new(route.strip_prefix.clone(), &host),
+        forward: forward::Rules::new(route.strip_prefix.clone(), &host, &own_host),
         request_edits: Edits::new(&route.request_headers),
+        ignore_cookie: route.ignore_cookie,
         response_edits: Edits::new(&route.response_headers),
     })
 }
@@ -305,7 +315,7 @@ async fn keep_house(backstop: Backstop, pools: Vec<Pool<RequestContent>>, mut di
         if now.wall_trust == backstop_engine::time::WallTrust::Synchronised {
             backstop.copies().note_wall(now);
         }
-        disk.look(&backstop.copies().health().disk);
+        disk.look(&backstop.copies().health());
         for pool in &pools {
             pool.sweep(now.mono);
         }

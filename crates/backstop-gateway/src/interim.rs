@@ -3,11 +3,13 @@
 //! They come in on the task of the dependency's connection and go out on the client's; a small queue lies between. They
 //! are for HTTP/1.1 clients only: an HTTP/1.0 client must not get any, and hyper cannot send them in HTTP/2.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
+use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
 
@@ -20,9 +22,14 @@ const QUEUED_MAX: usize = 16;
 
 /// One connection's way for interim answers.
 pub(crate) struct Writer {
+    /// Those of the present request. Replaced when a request ends whose upstream may still tell of more.
+    way: RefCell<Way>,
+    side: Side,
+}
+
+struct Way {
     queue: Arc<Mutex<Queue>>,
     forwarder: Interim,
-    side: Side,
 }
 
 #[derive(Default)]
@@ -31,8 +38,8 @@ struct Queue {
     waker: Option<Waker>,
 }
 
-impl Writer {
-    pub(crate) fn new(side: Side) -> Self {
+impl Way {
+    fn new() -> Self {
         let queue = Arc::new(Mutex::new(Queue::default()));
         let filled = Arc::clone(&queue);
         let forwarder = Interim(Arc::new(move |status, headers| {
@@ -44,25 +51,35 @@ impl Writer {
                 waker.wake();
             }
         }));
-        Self { queue, forwarder, side }
+        Self { queue, forwarder }
+    }
+}
+
+impl Writer {
+    pub(crate) fn new(side: Side) -> Self {
+        Self { way: RefCell::new(Way::new()), side }
+    }
+
+    /// The answer under way may wait this long for the client to take it.
+    pub(crate) fn set_reply_time(&self, reply_time: Duration) {
+        self.side.set_reply_time(reply_time);
     }
 
     /// What the upstream tells of interim answers.
     pub(crate) fn forwarder(&self) -> Interim {
-        self.forwarder.clone()
+        self.way.borrow().forwarder.clone()
     }
 
     /// Runs the answering of one request, and writes interim answers as they come.
     pub(crate) async fn alongside<F: Future>(&self, answering: F) -> F::Output {
         let mut answering = pin!(answering);
+        let queue = Arc::clone(&self.way.borrow().queue);
         let output = poll_fn(|context| {
             let output = answering.as_mut().poll(context);
-            let mut queue = lock(&self.queue);
+            let mut queue = lock(&queue);
+            // Also those that came together with the answer: no byte of it is written before this returns.
             while let Some(head) = queue.heads.pop_front() {
-                // After the final answer none may follow.
-                if output.is_pending() {
-                    self.side.interim(&head);
-                }
+                self.side.interim(&head);
             }
             if output.is_pending() {
                 match &mut queue.waker {
@@ -73,7 +90,12 @@ impl Writer {
             output
         });
         let output = output.await;
-        lock(&self.queue).waker = None;
+        lock(&queue).waker = None;
+        let mut way = self.way.borrow_mut();
+        if Arc::strong_count(&way.forwarder.0) > 1 {
+            // The call was given up and goes on elsewhere. What it still tells is nobody's.
+            *way = Way::new();
+        }
         output
     }
 }

@@ -21,6 +21,7 @@ mod metrics;
 mod router;
 mod stack;
 mod strict;
+mod taken;
 mod tallies;
 mod timed_io;
 pub mod upstream;

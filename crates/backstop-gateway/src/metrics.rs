@@ -3,9 +3,11 @@
 //! Everything shown is counted elsewhere, where it happens; here it only gets its name. Labels hold names from the policy
 //! and words from closed lists, never anything that a client sent.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use backstop_engine::failure::FailureKind;
+use backstop_engine::outcome::Outcome;
 use backstop_engine::tally::AGE_BUCKETS_SECONDS;
 use backstop_store::DiskState;
 use prometheus_client::collector::Collector;
@@ -40,6 +42,7 @@ impl fmt::Debug for Everything {
 impl Collector for Everything {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         self.requests(&mut encoder)?;
+        self.functions(&mut encoder)?;
         self.dependencies(&mut encoder)?;
         self.in_flight(&mut encoder)?;
         self.held_back(&mut encoder)?;
@@ -95,6 +98,30 @@ impl Everything {
                 ];
                 requests.count(&labels, count.count)?;
             }
+        }
+        Ok(())
+    }
+
+    /// A function is served by its routes; what it came to follows from what they came to.
+    fn functions(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let mut sums: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+        for route in self.0.backstop.engine().routes() {
+            let Some(function) = &route.rules.function else { continue };
+            for count in route.tally.requests() {
+                let completion = match count.outcome {
+                    Outcome::Normal => "completed",
+                    Outcome::Fallback => "reduced",
+                    Outcome::Rejected | Outcome::Failed => "not_completed",
+                    // Whoever left did not wait to see.
+                    Outcome::Abandoned => continue,
+                };
+                *sums.entry((function, completion)).or_default() += count.count;
+            }
+        }
+        let help = "Requests by business function and whether it was completed";
+        let mut functions = series(encoder, "backstop_function_requests", help, MetricType::Counter)?;
+        for ((function, completion), count) in sums {
+            functions.count(&vec![("function", function), ("completion", completion)], count)?;
         }
         Ok(())
     }

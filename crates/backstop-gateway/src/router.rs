@@ -22,8 +22,16 @@ pub(crate) struct Router {
 /// The rules of one host.
 #[derive(Debug, Default)]
 struct Site {
-    named: HashMap<Box<str>, matchit::Router<Rule>>,
-    any: matchit::Router<Rule>,
+    named: HashMap<Box<str>, Table>,
+    any: Table,
+}
+
+/// The rules of one method. A tree cannot hold a parameter and a rest side by side, so a rest that stands beside a
+/// parameter stands in a second tree, which is asked only where the first has nothing: a parameter is more specific.
+#[derive(Debug, Default)]
+struct Table {
+    first: matchit::Router<Rule>,
+    rests: matchit::Router<Rule>,
 }
 
 #[derive(Clone, Debug)]
@@ -51,16 +59,18 @@ pub struct RouteConflict {
 impl Router {
     pub(crate) fn new(routes: &[RouteSettings]) -> Result<Self, RouteConflict> {
         let mut router = Self::default();
-        // Named methods first: where a rule for any method has the same shape, it does not displace them.
-        for any in [false, true] {
-            for route in routes {
-                let rules = route.matches.iter().filter(|rule| (rule.method == Method::Any) == any);
-                for rule in rules {
-                    for site in router.sites(&route.hosts) {
-                        site.insert(&rule.method, &rule.template, route.id)
-                            .map_err(|source| RouteConflict { route: route.name.clone(), source })?;
-                    }
-                }
+        let mut rules: Vec<_> =
+            routes.iter().flat_map(|route| route.matches.iter().map(move |rule| (route, rule))).collect();
+        // What comes first is not displaced: named methods by a rule for any, a rule for `HEAD` by what `GET` implies, a
+        // parameter by a rest.
+        rules.sort_by_key(|(_, rule)| {
+            let is_get = matches!(&rule.method, Method::Named(name) if **name == *"GET");
+            (rule.method == Method::Any, ends_in_rest(&rule.template), is_get)
+        });
+        for (route, rule) in rules {
+            for site in router.sites(&route.hosts) {
+                site.insert(&rule.method, &rule.template, route.id)
+                    .map_err(|source| RouteConflict { route: route.name.clone(), source })?;
             }
         }
         Ok(router)
@@ -101,6 +111,10 @@ impl Router {
     }
 }
 
+fn ends_in_rest(template: &Template) -> bool {
+    matches!(template.segments.last(), Some(Segment::Rest(_)))
+}
+
 fn suffix_length(host: &HostPattern) -> usize {
     match host {
         HostPattern::Exact(name) | HostPattern::Suffix(name) => name.len(),
@@ -135,7 +149,8 @@ impl Site {
     }
 
     fn find(&self, method: &http::Method, path: &str) -> Option<Found> {
-        let found = self.named.get(method.as_str()).unwrap_or(&self.any).at(path).ok()?;
+        let table = self.named.get(method.as_str()).unwrap_or(&self.any);
+        let found = table.first.at(path).or_else(|_| table.rests.at(path)).ok()?;
         let values = found.params.iter().map(|(_, value)| value);
         let parameters = found.value.parameters.iter().zip(values);
         let parameters = parameters.map(|(name, value)| (name.clone(), value.into())).collect();
@@ -143,11 +158,7 @@ impl Site {
     }
 }
 
-fn insert(
-    table: &mut matchit::Router<Rule>,
-    template: &Template,
-    rule: &Rule,
-) -> Result<(), matchit::InsertError> {
+fn insert(table: &mut Table, template: &Template, rule: &Rule) -> Result<(), matchit::InsertError> {
     let mut pattern = String::new();
     for (index, segment) in template.segments.iter().enumerate() {
         match segment {
@@ -159,15 +170,21 @@ fn insert(
             Segment::Parameter(_) => pattern.push_str(&format!("/{{p{index}}}")),
             Segment::Rest(_) => {
                 // A rest may be empty.
-                table.insert(format!("{pattern}/"), rule.clone())?;
+                let empty = format!("{pattern}/");
                 pattern.push_str(&format!("/{{*p{index}}}"));
+                let _more_specific_wins = table.first.insert(empty.clone(), rule.clone());
+                if table.first.insert(pattern.clone(), rule.clone()).is_ok() {
+                    return Ok(());
+                }
+                let _stands_in_the_first = table.rests.insert(empty, rule.clone());
+                return table.rests.insert(pattern, rule.clone());
             }
         }
     }
     if pattern.is_empty() {
         pattern.push('/');
     }
-    table.insert(pattern, rule.clone())
+    table.first.insert(pattern, rule.clone())
 }
 
 #[cfg(test)]

@@ -72,3 +72,36 @@ fn parameters_have_the_names_of_their_own_rule() {
     assert_eq!(found.parameters.get("review"), Some("7"));
     assert_eq!(router.find("x", &http::Method::GET, "/nothing"), None);
 }
+
+/// A rest beside a parameter answers what the parameter does not, for every method.
+#[test]
+fn a_rest_stands_beside_a_parameter() {
+    let (router, names) = router(&[
+        ("deep", "", "GET /{path*}"),
+        ("one", "", "GET /{name}"),
+        ("root", "", "GET /"),
+        ("all", "", "*"),
+        ("head", "", "HEAD /{name}"),
+        ("files", "", "GET /files/{path*}"),
+        ("file", "", "GET /files/{name}"),
+    ]);
+    let find = |method: http::Method, path: &str| {
+        let found = router.find("x", &method, path)?;
+        let parameters =
+            found.parameters.0.iter().map(|(name, value)| format!(" {name}={value}")).collect::<String>();
+        Some(format!("{}{parameters}", names[usize::from(found.route.0)]))
+    };
+    for (method, path, expected) in [
+        (http::Method::GET, "/a", "one name=a"),
+        (http::Method::HEAD, "/a", "head name=a"),
+        (http::Method::GET, "/a/b", "deep path=a/b"),
+        (http::Method::HEAD, "/a/b", "deep path=a/b"),
+        (http::Method::GET, "/", "root"),
+        (http::Method::PUT, "/a", "all"),
+        (http::Method::GET, "/files/a", "file name=a"),
+        (http::Method::GET, "/files/a/b", "files path=a/b"),
+        (http::Method::GET, "/files/", "files"),
+    ] {
+        assert_eq!(find(method.clone(), path).as_deref(), Some(expected), "{method} {path}");
+    }
+}

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use backstop::request::Personal;
 use backstop::{Incoming as ToAnswer, ProtectedRoute, ReplyBody, problem, respond};
 use backstop_engine::flow::Account;
 use bytes::Bytes;
@@ -43,6 +44,7 @@ pub(crate) struct RouteStack {
     pub(crate) limits: backstop_policy::RouteLimits,
     pub(crate) forward: forward::Rules,
     pub(crate) request_edits: Edits,
+    pub(crate) ignore_cookie: bool,
     pub(crate) response_edits: Edits,
 }
 
@@ -58,7 +60,7 @@ pub(crate) struct Thread {
 pub(crate) async fn handle(
     thread: &Thread,
     peer: SocketAddr,
-    interim: Option<&interim::Writer>,
+    client: Option<&interim::Writer>,
     number: u64,
     request: Request<Incoming>,
 ) -> Response<ReplyContent> {
@@ -83,12 +85,20 @@ pub(crate) async fn handle(
     // what the dependency really sees.
     let trusted = shared.trusted.iter().any(|range| range.contains(peer.ip()));
     forward::prepare(&mut head, peer, trusted, &shared.name);
+    let had_cookie = head.headers.contains_key(http::header::COOKIE);
     route.request_edits.apply(&mut head.headers);
+    // A Cookie that is removed still makes the request somebody's own, unless the policy says in writing that it does not.
+    if had_cookie && !route.ignore_cookie {
+        head.extensions.insert(Personal);
+    }
     if !parameters.0.is_empty() {
         head.extensions.insert(parameters);
     }
-    if let Some(interim) = interim {
-        head.extensions.insert(interim.forwarder());
+    if let Some(client) = client {
+        client.set_reply_time(route.limits.reply_time);
+        if head.version == http::Version::HTTP_11 {
+            head.extensions.insert(client.forwarder());
+        }
     }
     let (content, upload) =
         RequestContent::new(incoming, route.limits.body_bytes, route.limits.body_time, &shared.clock);
@@ -100,8 +110,8 @@ pub(crate) async fn handle(
     let request =
         ToAnswer { request: Request::from_parts(head, content), upload: upload.as_deref(), entropy };
     let answering = respond(&route.protected, request, &upstream);
-    let answered: Result<_, Infallible> = match interim {
-        Some(interim) => interim.alongside(answering).await,
+    let answered: Result<_, Infallible> = match client {
+        Some(client) => client.alongside(answering).await,
         None => answering.await,
     };
     let Ok(mut response) = answered;
@@ -122,18 +132,23 @@ pub(crate) async fn handle(
 fn refuse(shared: &Shared, fault: Fault) -> Response<ReplyContent> {
     shared.tallies.refused(fault);
     let text = format!(
-        "{{\"type\":\"{}{}\",\"title\":\"{}\",\"status\":{}}}\n",
+        "{{\"type\":\"{}{}\",\"title\":\"{}\",\"status\":{},\"outcome\":\"rejected\",\"reason\":\"{}\"}}\n",
         problem::TYPE_PREFIX,
-        fault.token().replace('_', "-"),
+        fault.problem(),
         fault.title(),
-        fault.status().as_u16()
+        fault.status().as_u16(),
+        fault.token(),
     );
-    let mut response = Response::new(Either::Right(Full::new(Bytes::from(text.clone()))));
+    let length = text.len();
+    let mut response = Response::new(Either::Right(Full::new(Bytes::from(text))));
     *response.status_mut() = fault.status();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, problem::MEDIA_TYPE);
-    headers.insert(CONTENT_LENGTH, HeaderValue::from(text.len()));
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Ok(field) = HeaderValue::from_str(&format!("outcome=rejected, reason={}", fault.token())) {
+        headers.insert(backstop::fields::BACKSTOP, field);
+    }
     if fault == Fault::Method {
         // Which methods a path has is the origin's business; none of these two is ever accepted.
         headers.insert(

@@ -5,6 +5,7 @@
 //! comes here; where it reads one of the two lengths as RFC 9112 section 6.3 allows (`Transfer-Encoding` before
 //! `Content-Length`), the origin gets that one reading.
 
+use backstop_engine::status::Problem;
 use http::header::{CONTENT_LENGTH, EXPECT, HOST, HeaderName, TRANSFER_ENCODING, VIA};
 use http::uri::Authority;
 use http::{Method, StatusCode, Version, request};
@@ -52,7 +53,24 @@ impl Fault {
             Fault::Expectation => "expectation",
             Fault::Loop => "loop",
             Fault::NoRoute => "no_route",
-            Fault::TooLarge => "too_large",
+            Fault::TooLarge => "client_too_large",
+        }
+    }
+
+    /// The last part of its problem type.
+    pub(crate) const fn problem(self) -> &'static str {
+        match self {
+            Fault::Host => "host",
+            Fault::NominatedField => "nominated-field",
+            Fault::Framing => "framing",
+            Fault::TransferCoding => "transfer-coding",
+            Fault::Path => "path",
+            Fault::Method => "method",
+            Fault::Expectation => "expectation",
+            Fault::Loop => "loop",
+            Fault::NoRoute => "no-route",
+            // The same fault as one that is found while the content arrives.
+            Fault::TooLarge => Problem::ContentTooLarge.token(),
         }
     }
 
@@ -79,7 +97,7 @@ impl Fault {
             Fault::Expectation => "The expectation cannot be met",
             Fault::Loop => "The request has passed here before",
             Fault::NoRoute => "No route answers this request",
-            Fault::TooLarge => "The request is larger than accepted",
+            Fault::TooLarge => Problem::ContentTooLarge.title(),
         }
     }
 
@@ -134,10 +152,21 @@ fn host(head: &request::Parts) -> Result<Box<str>, Fault> {
         (None, None) if head.version == Version::HTTP_10 => return Ok("".into()),
         (None, None) => return Err(Fault::Host),
     };
-    if authority.as_str().contains('@') || authority.host().is_empty() {
+    if authority.as_str().contains('@') || authority.host().is_empty() || !has_plain_port(authority) {
         return Err(Fault::Host);
     }
     Ok(authority.host().to_ascii_lowercase().into())
+}
+
+/// Whether what follows the host is nothing, or a colon and a number that may be empty (RFC 3986 section 3.2.3).
+fn has_plain_port(authority: &Authority) -> bool {
+    match authority.as_str().get(authority.host().len()..).and_then(|rest| rest.strip_prefix(':')) {
+        Some(port) => {
+            port.bytes().all(|byte| byte.is_ascii_digit())
+                && (port.is_empty() || authority.port_u16().is_some())
+        }
+        None => authority.as_str().len() == authority.host().len(),
+    }
 }
 
 fn same(one: &Authority, other: &Authority) -> bool {

@@ -22,7 +22,6 @@ use tokio::net::TcpStream;
 /// The connection as hyper sees it.
 pub(crate) struct TimedIo {
     shared: Rc<Shared>,
-    reply_time: Duration,
     clock: Clock,
     stalled: Option<Sleep>,
 }
@@ -33,6 +32,8 @@ pub(crate) struct Side(Rc<Shared>);
 
 struct Shared {
     stream: RefCell<TcpStream>,
+    /// How long bytes may wait; the route of the present request decides.
+    reply_time: Cell<Duration>,
     /// Whether nothing was written since the last complete flush.
     between: Cell<bool>,
     /// The rest of an interim answer that the socket did not take at once.
@@ -43,17 +44,18 @@ impl TimedIo {
     pub(crate) fn new(stream: TcpStream, reply_time: Duration, clock: Clock) -> (Self, Side) {
         let shared = Rc::new(Shared {
             stream: RefCell::new(stream),
+            reply_time: Cell::new(reply_time),
             between: Cell::new(true),
             unsent: RefCell::new(Vec::new()),
         });
         let side = Side(Rc::clone(&shared));
-        (Self { shared, reply_time, clock, stalled: None }, side)
+        (Self { shared, clock, stalled: None }, side)
     }
 
     fn stall(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
-        let end = self
-            .stalled
-            .get_or_insert_with(|| self.clock.sleep_until(self.clock.mono().after(self.reply_time)));
+        let end = self.stalled.get_or_insert_with(|| {
+            self.clock.sleep_until(self.clock.mono().after(self.shared.reply_time.get()))
+        });
         Pin::new(end)
             .poll(context)
             .map(|()| io::Error::new(io::ErrorKind::TimedOut, "the client did not take the reply"))
@@ -97,6 +99,11 @@ impl Shared {
 }
 
 impl Side {
+    /// From now on bytes may wait this long for the client to take them.
+    pub(crate) fn set_reply_time(&self, reply_time: Duration) {
+        self.0.reply_time.set(reply_time);
+    }
+
     /// Writes an interim answer now, or leaves it out if the connection is in the middle of a message.
     pub(crate) fn interim(&self, head: &[u8]) {
         let shared = &self.0;

@@ -136,7 +136,7 @@ codes! {
     LongMaxAge = "BS0520", Warning, "copies are served for more than a day";
 
     Unmeasured = "BS0601", Note, "limits that no drill has measured";
-    SameTargetOnly = "BS0602", Note, "a write withdraws copies of its own target only";
+    SameTargetOnly = "BS0602", Note, "a write withdraws copies of its own path only";
     SeparateLane = "BS0603", Note, "copies are served beyond the route's limit";
 
     UnknownWaiver = "BS0701", Error, "a waiver of something that cannot be waived";

@@ -17,7 +17,7 @@ pub struct GatewaySettings {
     pub name: Box<str>,
     /// Where clients are accepted; at least one.
     pub listen: Vec<SocketAddr>,
-    /// Where metrics and the status page are served. Default `127.0.0.1:9901`.
+    /// Where metrics and readiness are served. Default `127.0.0.1:9901`.
     pub admin: SocketAddr,
     /// Whether decisions are carried out.
     pub mode: Mode,
@@ -60,7 +60,7 @@ pub struct RouteLimits {
     pub body_bytes: u64,
     /// Longest time in which a request body arrives. Default 30 s.
     pub body_time: Duration,
-    /// Longest time in which a client takes the reply. Default 30 s.
+    /// Longest time for which what is ready of a reply waits for a client that does not take it. Default 30 s.
     pub reply_time: Duration,
 }
 

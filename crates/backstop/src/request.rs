@@ -20,6 +20,11 @@ impl PathParameters {
     }
 }
 
+/// Marks a request as somebody's own although no field says so any more, as an extension. Whoever removes a credential
+/// before the request comes here sets it, unless the operator says in writing that the credential does not matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Personal;
+
 /// What a method promises (RFC 9110 section 9.2.1); an unknown method promises nothing.
 pub fn method(method: &http::Method) -> Method {
     match *method {
@@ -40,16 +45,15 @@ pub fn target(parts: &Parts) -> Target {
 
 /// The facts of a request on a route without copies.
 pub fn facts(parts: &Parts) -> RequestFacts {
-    RequestFacts {
-        method: method(&parts.method),
-        copies: CopyUse::Never,
-        credential: has_credential(&parts.headers),
-    }
+    RequestFacts { method: method(&parts.method), copies: CopyUse::Never, credential: has_credential(parts) }
 }
 
 /// Whether the request is somebody's own.
-fn has_credential(headers: &HeaderMap) -> bool {
-    headers.contains_key(AUTHORIZATION) || headers.contains_key(COOKIE)
+fn has_credential(parts: &Parts) -> bool {
+    let headers = &parts.headers;
+    headers.contains_key(AUTHORIZATION)
+        || headers.contains_key(COOKIE)
+        || parts.extensions.get::<Personal>().is_some()
 }
 
 /// A request on a `public_read` route, made ready to be sent on.
@@ -74,7 +78,7 @@ impl Read {
             parts.headers.insert(ACCEPT_LANGUAGE, value);
         }
         parts.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        let credential = has_credential(&parts.headers);
+        let credential = has_credential(parts);
         let no_language = !rules.languages.is_empty() && language.is_none();
         let copies = if credential || no_language {
             CopyUse::Never

@@ -157,9 +157,10 @@ impl<B: Body<Data = Bytes>> Body for PermitBody<B> {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
-        let this = self.project();
-        let frame = ready!(this.body.poll_frame(context));
-        if !matches!(frame, Some(Ok(_))) {
+        let mut this = self.project();
+        let frame = ready!(this.body.as_mut().poll_frame(context));
+        // Whoever sends the body need not ask once more after its last frame.
+        if !matches!(frame, Some(Ok(_))) || this.body.is_end_stream() {
             *this.permit = None;
         }
         let broken = BrokenOff(Failure::new(FailureKind::Incomplete, Phase::Body, Sent::Maybe));

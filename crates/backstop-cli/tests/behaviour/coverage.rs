@@ -19,7 +19,9 @@ fn mixed(shop: &Shop, seconds: u64) -> Plan {
         .kind(kind("kept", 4, products("")).header("Accept-Language", "es"))
         .kind(kind("kept too", 3, products("")).header("Accept-Language", "de"))
         .kind(kind("personal", 2, products("cookie-")).header("Accept-Language", "es"))
-        .kind(kind("own", 2, products("")).header("Accept-Language", "es").header("Authorization", "Bearer x"))
+        .kind(
+            kind("own", 2, products("")).header("Accept-Language", "es").header("Authorization", "Bearer x"),
+        )
         .kind(kind("no language", 1, products("")))
 }
 

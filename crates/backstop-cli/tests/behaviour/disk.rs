@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use backstop_lab::client;
-use backstop_lab::origin::{Matcher, Origin};
+use backstop_lab::origin::{Answer, Behaviour, Matcher, Origin, Request};
 
 use crate::support::gateway::folder;
 use crate::support::shop::{HOST, SPANISH, right_answer, written};
@@ -52,7 +52,7 @@ async fn serves_from_memory(gateway: &Gateway, origin: &Origin) {
         let live = gateway.get(&format!("/p/{id}"), &SPANISH).await;
         expect::live(&live, 200, &product(&id.to_string(), "first", "es"));
     }
-    origin.on(Matcher::any(), backstop_lab::origin::Behaviour::status(503));
+    origin.on(Matcher::any(), Behaviour::status(503));
     for id in 1..=3 {
         let saved = gateway.get(&format!("/p/{id}"), &SPANISH).await;
         assert_eq!((saved.status(), saved.text()), (200, product(&id.to_string(), "first", "es")));
@@ -71,7 +71,7 @@ fn an_unwritable_path_costs_no_request() {
         assert!(warnings(&gateway).await.contains("memory only"));
         serves_from_memory(&gateway, &origin).await;
         // A withdrawal that the disk cannot confirm is answered all the same.
-        origin.on(Matcher::any().method("PUT"), backstop_lab::origin::Answer::new(204));
+        origin.on(Matcher::any().method("PUT"), Answer::new(204));
         assert_eq!(gateway.request("PUT", "/p/1", &[], b"{}").await.status(), 204);
         assert_eq!(gateway.get("/p/1", &SPANISH).await.status(), 503);
     });
@@ -128,7 +128,7 @@ fn flipped_bytes_are_never_served() {
         }
         std::fs::write(&file, bytes).unwrap();
         let gateway = start(&folder, &policy);
-        origin.default(backstop_lab::origin::Behaviour::status(503));
+        origin.default(Behaviour::status(503));
         for id in 0..COPIES {
             let answer = gateway.get(&format!("/p/{id}"), &SPANISH).await;
             match answer.status() {
@@ -144,19 +144,18 @@ fn large_product(id: &str) -> String {
     product(id, &"x".repeat(100_000), "es")
 }
 
-fn large_products() -> backstop_lab::origin::Behaviour {
-    backstop_lab::origin::Behaviour::from_fn(|request: &backstop_lab::origin::Request| {
-        right_answer(request, &"x".repeat(100_000))
-    })
+fn large_products() -> Behaviour {
+    Behaviour::from_fn(|request: &Request| right_answer(request, &"x".repeat(100_000)))
 }
 
 /// A small file system of its own, gone with the test.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    fn mount(at: PathBuf) -> Self {
+    fn mount(at: PathBuf, size: &str) -> Self {
         std::fs::create_dir_all(&at).unwrap();
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"]).arg(&at).status();
+        let options = format!("size={size}");
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(&at).status();
         assert!(mounted.unwrap().success(), "mounting a small tmpfs needs root");
         Self(at)
     }
@@ -173,32 +172,70 @@ impl Drop for SmallDisk {
     }
 }
 
-/// 40 copies of 100 kB on a disk of 2 MiB. Every one of them is served, from memory; once there is room, the disk is used
-/// again.
+/// No room from the start. Every read is answered, live and then from memory; once there is room, the disk is used.
 #[test]
-fn a_full_disk_costs_no_request_and_is_used_again_when_there_is_room() {
+fn a_disk_that_is_full_at_the_start_is_used_when_there_is_room() {
     run(async {
         let origin = Origin::start().await.unwrap();
-        origin.default(large_products());
         let folder = folder();
-        let disk = SmallDisk::mount(folder.join("backstop-data"));
-        let gateway = start(&folder, &policy(origin.addr()));
-        for id in 0..COPIES {
-            let live = gateway.get(&format!("/p/{id}"), &SPANISH).await;
-            expect::live(&live, 200, &large_product(&id.to_string()));
-        }
+        let disk = SmallDisk::mount(folder.join("backstop-data"), "1m");
+        let policy = policy(origin.addr());
+        let gateway = start(&folder, &policy);
         is_disk_ok(&gateway, 0.0).await;
-        assert!(warnings(&gateway).await.contains("memory only"));
-        is_logged(&gateway, "the disk is full").await;
-        origin.default(backstop_lab::origin::Behaviour::status(503));
-        for id in 0..COPIES {
-            let saved = gateway.get(&format!("/p/{id}"), &SPANISH).await;
-            assert_eq!(saved.status(), 200, "{id}: {:?}", saved.head);
-            assert_eq!(saved.text(), large_product(&id.to_string()));
-        }
+        is_logged(&gateway, "the disk cannot be used: copies are kept in memory only").await;
+        assert!(warnings(&gateway).await.contains("the disk is full"));
+        serves_from_memory(&gateway, &origin).await;
         disk.grow();
         is_disk_ok(&gateway, 1.0).await;
         assert_eq!(warnings(&gateway).await, "[]");
         is_logged(&gateway, "the disk is used again").await;
+        serves_from_memory(&gateway, &origin).await;
+        written(&gateway, 3).await;
+        let gateway = start(&gateway.stop(), &policy);
+        let saved = gateway.get("/p/1", &SPANISH).await;
+        assert_eq!((saved.status(), saved.text()), (200, product("1", "first", "es")));
+    });
+}
+
+/// 100 copies of 100 kB on a disk of 6 MiB, which runs full on the way. All of them are served, from memory; after a restart
+/// those that found room are whole and right.
+#[test]
+fn a_disk_that_runs_full_costs_no_request() {
+    const MANY: usize = 100;
+    run(async {
+        let origin = Origin::start().await.unwrap();
+        origin.default(large_products());
+        let folder = folder();
+        let _disk = SmallDisk::mount(folder.join("backstop-data"), "6m");
+        let policy = policy(origin.addr());
+        let gateway = start(&folder, &policy);
+        for id in 0..MANY {
+            let live = gateway.get(&format!("/p/{id}"), &SPANISH).await;
+            expect::live(&live, 200, &large_product(&id.to_string()));
+        }
+        gateway.metrics_until(|metrics| metrics.sum("backstop_store_writes_failed_total", &[]) > 0.0).await;
+        is_logged(&gateway, "copies were not written to disk and are kept in memory only").await;
+        origin.default(Behaviour::status(503));
+        for id in 0..MANY {
+            let saved = gateway.get(&format!("/p/{id}"), &SPANISH).await;
+            assert_eq!(
+                (saved.status(), saved.body.len()),
+                (200, large_product(&id.to_string()).len()),
+                "{id}"
+            );
+        }
+        let gateway = start(&gateway.stop(), &policy);
+        let mut kept = 0;
+        for id in 0..MANY {
+            let answer = gateway.get(&format!("/p/{id}"), &SPANISH).await;
+            match answer.status() {
+                200 => {
+                    assert_eq!(answer.text(), large_product(&id.to_string()));
+                    kept += 1;
+                }
+                status => assert_eq!(status, 503),
+            }
+        }
+        assert!(kept > 0 && kept < MANY, "{kept}");
     });
 }

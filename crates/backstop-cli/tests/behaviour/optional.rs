@@ -24,7 +24,9 @@ struct Both {
 }
 
 fn policy(catalog: SocketAddr, recommender: SocketAddr, otherwise: &str) -> Policy {
-    Policy::shop(catalog).dependency("recommender", recommender, "connections = 8").route(
+    let policy = Policy::shop(catalog)
+        .replace_route("description.public_read", &Policy::description("in_flight = 100"));
+    policy.dependency("recommender", recommender, "connections = 8").route(
         "recommendations.optional",
         &format!(
             "match = \"GET /p/{{id}}/recommendations\"\ndependency = \"recommender\"\ndeadline = \"80ms\"\nin_flight = 2\n{otherwise}"
@@ -39,8 +41,7 @@ impl Both {
         recommender.default(Behaviour::json(r#"["1","2"]"#));
         let folder = folder();
         std::fs::write(folder.join("general.json"), GENERAL).unwrap();
-        let mut gateway =
-            Gateway::start_in(&folder, &policy(catalog.addr(), recommender.addr(), otherwise));
+        let mut gateway = Gateway::start_in(&folder, &policy(catalog.addr(), recommender.addr(), otherwise));
         crate::support::shop::HOST.clone_into(&mut gateway.host);
         let mut hand = gateway.hand();
         hand.freeze();
@@ -178,7 +179,8 @@ pub mod timing {
             let mut both = Both::open(LEFT_OUT).await;
             both.hand.go_on();
             let plan = || {
-                let read = Kind::get("/p/1").header("Accept-Language", "es").header("X-Tenant", "a").weight(2);
+                let read =
+                    Kind::get("/p/1").header("Accept-Language", "es").header("X-Tenant", "a").weight(2);
                 Plan::new(both.gateway.addr, 150.0, Duration::from_secs(3))
                     .kind(read)
                     .kind(Kind::get("/p/1/recommendations"))
@@ -196,7 +198,11 @@ pub mod timing {
             let (before, during) = (p99(&healthy), p99(&hanging));
             assert!(during < before.saturating_mul(3).max(40_000_000), "{before} ns, then {during} ns");
             let parts = &hanging.kinds[1].1;
-            assert_eq!(parts.by_outcome.get("fallback").copied().unwrap_or(0) + parts.by_outcome.get("rejected").copied().unwrap_or(0), parts.answered);
+            assert_eq!(
+                parts.by_outcome.get("fallback").copied().unwrap_or(0)
+                    + parts.by_outcome.get("rejected").copied().unwrap_or(0),
+                parts.answered
+            );
         });
     }
 }

@@ -46,7 +46,10 @@ fn a_right_policy_is_accepted() {
 fn classes_of_later_versions_are_not_available() {
     for class in ["composed", "cached_read", "guarded", "effect"] {
         let lines = "match = \"GET /later\"\ndependency = \"catalog\"\ndeadline = \"1s\"\nin_flight = 1";
-        not_available(&accepted().route(&format!("later.{class}"), lines).text(), &format!("[route.later.{class}]"));
+        not_available(
+            &accepted().route(&format!("later.{class}"), lines).text(),
+            &format!("[route.later.{class}]"),
+        );
     }
 }
 
@@ -54,7 +57,10 @@ fn classes_of_later_versions_are_not_available() {
 fn tables_and_keys_of_later_versions_are_not_available() {
     let table = |table: &str| format!("{}\n{table}\n", accepted().text());
     not_available(&table("[resource.db]\nconcurrency = 40"), "[resource.db]");
-    not_available(&table("[authorizer.sessions]\nurl = \"http://127.0.0.1:9003/check\""), "[authorizer.sessions]");
+    not_available(
+        &table("[authorizer.sessions]\nurl = \"http://127.0.0.1:9003/check\""),
+        "[authorizer.sessions]",
+    );
     let dependency = |line: &str| {
         let address = "127.0.0.1:9".parse().unwrap();
         accepted().dependency("other", address, line).text()

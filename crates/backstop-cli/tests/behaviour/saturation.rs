@@ -94,7 +94,8 @@ pub mod timing {
             let gate = Gate::new();
             shop.origin.on(Matcher::any(), products("held").gate(&gate));
             let address = shop.gateway.addr;
-            let held = [0, 1].map(|_| tokio::spawn(async move { client::get(address, "/p/1", &SPANISH).await }));
+            let held =
+                [0, 1].map(|_| tokio::spawn(async move { client::get(address, "/p/1", &SPANISH).await }));
             gate.wait_for_waiting(2, BOUND).await.unwrap();
             let mut times = Vec::new();
             for _ in 0..200 {
@@ -109,7 +110,8 @@ pub mod timing {
             for held in held {
                 assert_eq!(held.await.unwrap().unwrap().status(), 200);
             }
-            expect::outcomes(&shop.gateway, Outcomes { normal: 2, rejected: 200, ..Outcomes::default() }).await;
+            expect::outcomes(&shop.gateway, Outcomes { normal: 2, rejected: 200, ..Outcomes::default() })
+                .await;
         });
     }
 }

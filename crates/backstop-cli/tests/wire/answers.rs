@@ -41,7 +41,8 @@ fn broken() -> Vec<(&'static str, String)> {
 #[test]
 fn an_answer_with_an_uncertain_end_is_502_and_its_connection_is_closed() {
     run(async {
-        let wires = Wires::open().await;
+        // One thread, so that there is one connection to the origin at a time.
+        let wires = Wires::with(|origin| crate::raw::everything(origin).gateway("threads = 1")).await;
         for (number, (what, bytes)) in broken().into_iter().enumerate() {
             wires.origin.on(Matcher::path("/broken"), Behaviour::raw(bytes, Then::KeepAlive));
             let answer = wires.gateway.get("/broken", &[]).await;

@@ -39,7 +39,7 @@ fn the_status_tells_whether_the_dependency_was_asked() {
     run(async {
         let wires = Wires::with(|origin| {
             Policy::empty()
-                .dependency("catalog", origin, "connect = \"5s\"")
+                .dependency("catalog", origin, "connect = \"190ms\"")
                 .route("all.direct", &direct("*", "deadline = \"200ms\""))
         })
         .await;

@@ -116,6 +116,33 @@ fn a_reset_stream_returns_its_places() {
     });
 }
 
+/// The connection lives, but the window of the stream stays shut: the reply is not taken, and is given up in time.
+#[test]
+fn a_client_that_keeps_its_window_shut_is_left() {
+    run(async {
+        let wires = Wires::with(|origin| {
+            Policy::empty()
+                .gateway("limits = { reply_time = \"300ms\" }")
+                .dependency("catalog", origin, "")
+                .route("all.direct", &direct("*", "idle = \"5s\""))
+        })
+        .await;
+        wires.origin.on(Matcher::path("/large"), Answer::new(200).body(vec![b'x'; 64 << 20]));
+        let mut sender = connect(&wires).await;
+        let large = sender.send_request(request("GET", "/large", &[], "")).await.unwrap();
+        assert_eq!(large.status(), 200);
+        wires.gateway.metrics_until(|metrics| metrics.outcome("abandoned") == 1).await;
+        expect::idle(&wires.gateway).await;
+        assert!(large.into_body().collect().await.is_err(), "it is cut, not ended");
+        assert_eq!(wires.gateway.metrics().await.dependency_failures(), 0);
+
+        // Whoever reads, however late each piece, is served whole.
+        let mut sender = connect(&wires).await;
+        let whole = sender.send_request(request("GET", "/large", &[], "")).await.unwrap();
+        assert_eq!(whole.into_body().collect().await.unwrap().to_bytes().len(), 64 << 20);
+    });
+}
+
 #[test]
 fn many_streams_share_one_connection_and_the_bounded_pool() {
     run(async {

@@ -72,8 +72,10 @@ fn ten_thousand_connections_that_break_off_anywhere_leave_nothing_behind() {
                 for number in 0..500 {
                     let connection = backstop_lab::client::Connection::open(addr).await;
                     let mut connection = connection.expect("the gateway accepts").bound(BOUND);
-                    connection.send(beginnings[(worker + number) % beginnings.len()]).await.unwrap();
-                    if number % 3 == 0 {
+                    let beginning = (worker + number) % beginnings.len();
+                    connection.send(beginnings[beginning]).await.unwrap();
+                    // Where there will be an answer, some go in its midst.
+                    if number % 3 == 0 && matches!(beginning, 2 | 4) {
                         let _some_of_it = connection.read_at_least(1).await;
                     }
                     if number % 2 == 0 {

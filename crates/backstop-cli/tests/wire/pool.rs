@@ -43,6 +43,7 @@ fn a_connection_that_rests_too_long_is_closed() {
     run(async {
         let wires = Wires::with(|origin| {
             Policy::empty()
+                .gateway("threads = 1")
                 .dependency("catalog", origin, "idle = \"20s\"")
                 .route("all.direct", &direct("*", ""))
         })

@@ -40,7 +40,6 @@ fn two_framings_never_become_two_requests() {
         "Transfer-Encoding:\r\n chunked",
         "X: y\nTransfer-Encoding: chunked",
         "X: y\rTransfer-Encoding: chunked",
-        "Transfer_Encoding: chunked",
         "Connection: Transfer-Encoding\r\nTransfer-Encoding: chunked",
         "Connection: Content-Length\r\nTransfer-Encoding: chunked",
     ];

@@ -15,7 +15,7 @@ fn path_and_query_go_on_byte_for_byte() {
             "/a%2Fb/%7euser/%7Euser/%zz/%",
             "/a;v=1/b,c/(d)/e'f/g*h!$&+=:@~",
             "/a?b=c&b=d&&e&=f?g/h",
-            "/a?q=%20+%2B&x=\"{}|\\^`",
+            "/a?q=%20+%2B&x[]={y}|\\^`",
             "/a/...//.b/c./..d",
             "/%C3%A9/%00",
         ];

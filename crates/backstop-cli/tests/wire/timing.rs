@@ -70,7 +70,7 @@ fn policy(origin: std::net::SocketAddr, dependency: &str) -> Policy {
 #[test]
 fn whatever_hangs_ends_at_the_deadline() {
     run(async {
-        let wires = Wires::with(|origin| policy(origin, "connect = \"5s\"")).await;
+        let wires = Wires::with(|origin| policy(origin, "connect = \"290ms\"")).await;
         let hangs = [
             ("nothing comes", Behaviour::hang()),
             ("the body drips", Behaviour::drip_forever(Duration::from_millis(10))),
@@ -109,7 +109,7 @@ fn whatever_hangs_ends_at_the_deadline() {
 #[test]
 fn a_full_pool_ends_at_the_deadline() {
     run(async {
-        let wires = Wires::with(|origin| policy(origin, "connections = 1\nqueue = \"5s\"")).await;
+        let wires = Wires::with(|origin| policy(origin, "connections = 1\nqueue = \"290ms\"")).await;
         let gate = Gate::new();
         let mut held = hold(&wires, &gate, &["/held"]).await;
         let median = took(&wires, "/read", |answer| assert_eq!(answer.status(), 503)).await;

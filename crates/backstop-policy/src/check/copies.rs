@@ -104,12 +104,12 @@ fn same_target_only(view: &View<'_>, route: RouteView<'_>, cx: &mut Context<'_>)
         if withdraws().any(|name| *name.value.0 == *read.text()) {
             continue;
         }
-        let message = format!("a write withdraws the copies of `{}` for its own URL only", read.text());
+        let message = format!("a write withdraws the copies of `{}` for its own path only", read.text());
         cx.report(
             Finding::new(Code::SameTargetOnly, write.bytes.clone(), message)
                 .related(shared.bytes.clone(), "read here")
                 .help(format!(
-                    "if it changes other URLs or queries too, add `withdraws = [\"{}\"]`",
+                    "if it changes what other paths show, add `withdraws = [\"{}\"]`",
                     read.text()
                 )),
         );

@@ -11,7 +11,7 @@ table! {
         "name" name: Name = Default("`\"backstop\"`");
         /// Where clients are accepted. Port 0 lets the system choose.
         "listen" listen: OneOrMany<Listen> = Required;
-        /// Where metrics and the status page are served. Keep it on loopback or on a network of its own.
+        /// Where metrics and readiness are served. Keep it on loopback or on a network of its own.
         "admin" admin: Listen = Default("`\"127.0.0.1:9901\"`");
         /// Whether decisions are carried out.
         "mode" mode: ModeChoice = Default("`\"enforce\"`");
@@ -52,7 +52,8 @@ table! {
         "body" body: PositiveSize = Default("`\"1 MiB\"`, in a route the gateway's");
         /// Longest time in which a request body arrives.
         "body_time" body_time: PositiveTime = Default("`\"30s\"`, in a route the gateway's");
-        /// Longest time in which a client takes the reply.
+        /// Longest time for which what is ready of a reply waits for a client that does not take it. It starts anew each
+        /// time all of that was taken. In HTTP/2 the gateway's counts for the whole connection.
         "reply_time" reply_time: PositiveTime = Default("`\"30s\"`, in a route the gateway's");
     }
 }

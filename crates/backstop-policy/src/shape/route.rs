@@ -58,7 +58,7 @@ table! {
         /// The answer may stream without end: `deadline` then ends with the response head, and after it no gap may be
         /// longer than this.
         "idle" idle: PositiveTime = Default("no stream: the deadline covers the whole answer");
-        /// Routes whose copies a successful or unknown write withdraws. Copies of the same URL are withdrawn always.
+        /// Routes whose copies a successful or unknown write withdraws. Copies of the same path, whatever its query, are withdrawn always.
         "withdraws" withdraws: OneOrMany<Name> = Default("none");
     }
 }
@@ -94,7 +94,7 @@ table! {
         "ignore_cookie" ignore_cookie: bool = Default("`false`");
         /// A separate, limited lane in which copies are still served when `in_flight` refuses.
         "fallback_in_flight" fallback_in_flight: Count = Default("none");
-        /// What a missing or unusable copy is answered with: `contract` is 503, `cause` is 502 or 504 by the cause.
+        /// What a missing or unusable copy is answered with: `contract` is 503, `cause` is 502 or 504 by the cause, or the dependency's own 502, 503 or 504.
         "unavailable_status" unavailable_status: UnavailableChoice = Default("`\"contract\"`");
     }
 }

@@ -7,7 +7,7 @@ use backstop_engine::outcome::{Outcome, Reason, Source};
 use backstop_engine::policy::RouteClass;
 use backstop_engine::status::{Refusal, refusal};
 use backstop_engine::time::Mono;
-use backstop_store::{Renewal, StoredCopy, Withdrawal, Withdrawn};
+use backstop_store::{DiskState, Renewal, StoredCopy, Withdrawal, Withdrawn};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderValue, Response, StatusCode, response};
@@ -107,7 +107,7 @@ where
         let shared = &self.route.inner.shared;
         let now = shared.clock.now();
         if let Some(copy) = keep::copy(head, body.clone(), facts, &self.parts.headers, now.wall) {
-            let _counted_by_the_store = shared.copies.put(read.key.clone(), copy, ticket, now);
+            let _counted_by_the_store = shared.copies.put(&read.key, copy, ticket, now);
         }
     }
 
@@ -144,7 +144,12 @@ where
                 Withdrawn::NothingStored => None,
             })
             .collect();
-        let until = now.mono.after(WITHDRAWAL_WAIT);
+        if pending.is_empty() {
+            return;
+        }
+        // A disk that is known to be in trouble is not waited for: it costs copies, never requests.
+        let disk_works = matches!(shared.copies.health().disk, DiskState::Ok | DiskState::Off);
+        let until = if disk_works { now.mono.after(WITHDRAWAL_WAIT) } else { now.mono };
         for confirmation in pending {
             if !matches!(within(confirmation, &shared.clock, until).await, Some(Ok(()))) {
                 shared.withdrawals.count_late();

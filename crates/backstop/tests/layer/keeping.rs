@@ -1,6 +1,7 @@
 //! What HTTP and the origin allow to keep, and for how long it may then stand in (RFC 9111, RFC 9213, RFC 5861).
 
 use backstop::engine::policy::Policy;
+use backstop::request::Personal;
 
 use crate::support::{
     MAX_AGE, NS, PRODUCT, REFUSED, SECOND, Shop, answers, description, description_with, request,
@@ -64,6 +65,24 @@ fn a_request_with_a_credential_is_not_answered_from_a_copy() {
         let line = shop.line(request("GET", PRODUCT, &[credential]));
         assert_eq!(line, "503; outcome=rejected, reason=missing, cause=connect");
     }
+}
+
+/// Nor where the credential was taken away before, and only the mark is left.
+#[test]
+fn a_request_that_is_marked_as_personal_is_neither_kept_nor_answered_from_a_copy() {
+    let personal = || {
+        let mut request = request("GET", PRODUCT, &[]);
+        request.extensions_mut().insert(Personal);
+        request
+    };
+    let missing = "503; outcome=rejected, reason=missing, cause=connect";
+    let shop = Shop::open(description().policy());
+    shop.warm(personal(), answers(200, &[], "own"));
+    shop.catalog.does(REFUSED);
+    assert_eq!(shop.line(request("GET", PRODUCT, &[])), missing);
+    shop.warm(request("GET", PRODUCT, &[]), answers(200, &[], "v1"));
+    shop.catalog.does(REFUSED);
+    assert_eq!(shop.line(personal()), missing);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Answers that are too large to be held back: passed on as they come, and cut visibly if they break.
 
+use std::task::Poll;
 use std::time::Duration;
 
 use backstop::builder;
@@ -43,6 +44,19 @@ fn a_large_answer_comes_whole_and_in_order_with_its_trailers() {
     let reply = shop.ask(get(PRODUCT));
     assert_eq!((reply.line().as_str(), reply.trailers), ("200 abcdef", Some(trailers)));
     assert_eq!((shop.total(Outcome::Normal), shop.dependency().tally.answers()), (1, 1));
+}
+
+/// The catalog's work ends with its last byte, whenever the client lets go of the body.
+#[test]
+fn a_large_answer_gives_every_place_back_at_its_end() {
+    let shop = streams(vec![Piece::Data("abcde"), Piece::Data("f")]);
+    let (_, mut body) = shop.send(get(PRODUCT)).answered();
+    assert_eq!(body.piece(), "abcde");
+    assert_eq!(shop.in_flight(), [1, 1, 0, 1]);
+    assert_eq!(body.piece(), "f");
+    assert_eq!(shop.in_flight(), [1, 1, 0, 0]);
+    assert!(matches!(body.poll(), Poll::Ready(None)));
+    assert_eq!(shop.in_flight(), [0; 4]);
 }
 
 /// No clean short 200: the client must see that something is missing.

@@ -131,13 +131,13 @@ fn a_client_at_fault_blames_nobody_else() {
     for (fault, status, words) in [
         (ClientFault::Slow, 408, ("rejected", "none", "client_slow", 1)),
         (ClientFault::TooLarge, 413, ("rejected", "none", "client_too_large", 1)),
-        (ClientFault::Broken, 502, ("abandoned", "none", "client_left", 1)),
+        (ClientFault::Broken, 400, ("abandoned", "none", "client_left", 1)),
     ] {
         let engine = engine_of(route(direct()));
         let (mut flow, call) = called(&engine, POST, START);
         flow.on(Event::ClientFault(fault), at(START));
         let Step::Done(decision) = flow.step(at(START)) else { panic!("not done") };
-        // Nobody is left to read the answer to a request that broke off.
+        // Whoever left reads nothing any more; whoever sent a malformed chunk does.
         assert_eq!(status_of(&decision.reply, 0), status);
         assert_eq!(decision.copy, CopyAction::Withdraw);
         decision.settlement.complete();
