@@ -1,9 +1,6 @@
 //! What clients get from the built binary while the origin fails, and what the origin really received.
-#![expect(
-    unreachable_pub,
-    missing_docs,
-    reason = "the support modules are shared by test binaries, not published"
-)]
+#![expect(unreachable_pub, reason = "the support modules are shared by test binaries, not published")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests stop the test")]
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -18,6 +15,7 @@ mod disk;
 mod half_body;
 mod head_requests;
 mod impatient;
+mod logs;
 mod optional;
 mod origin_wishes;
 mod pass_through;

@@ -85,6 +85,16 @@ fn tables_and_keys_of_later_versions_are_not_available() {
     }
 }
 
+/// The route negotiates languages and its key leaves them out: copies of all languages would be one.
+#[test]
+fn a_key_without_its_language_is_refused() {
+    let read = Policy::description("key = [\"path.id\"]");
+    let folder = written(&accepted().replace_route("description.public_read", &read).text());
+    let (status, out, _) = output(&["check", "policy.toml"], &folder);
+    assert_eq!(status.code(), Some(1));
+    assert!(out.contains("error[BS0305]"), "{out}");
+}
+
 /// Five faults of different kinds: all are told in one pass, each with its line, its column and, where there is one, a
 /// suggestion.
 #[test]

@@ -76,7 +76,7 @@ impl Gateway {
                 let _nobody_waits = lines.send(line);
             }
         });
-        let mut found = |what: &str| loop {
+        let found = |what: &str| loop {
             match received.recv_timeout(BOUND) {
                 Ok(line) => {
                     if let Some(rest) = line.strip_prefix(what) {

@@ -3,7 +3,8 @@
 //! Everything a black-box test needs: a policy with free ports, the running gateway (stopped by its pid, its output kept
 //! for the failure message), its clock, its metrics, and requests by a strict raw client.
 
-#![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(dead_code, unused_imports, reason = "each test binary uses its part")]
+#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests stop the test")]
 
 pub mod expect;
 pub mod gateway;

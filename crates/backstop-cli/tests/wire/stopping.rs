@@ -77,7 +77,9 @@ fn a_second_signal_ends_at_once() {
         let mut wires = Wires::open().await;
         let gate = Gate::new();
         let _held = hold(&wires, &gate, &["/held"]).await;
+        let mut idle = wires.connect().await;
         wires.gateway.signal("TERM");
+        assert_eq!(idle.read_to_end().await.ending, Ending::Fin, "the signal has come");
         let refused = wires.gateway.get("/new", &[]).await;
         assert_eq!(refused.status(), 503, "it is stopping and waits for the one that is held");
         wires.gateway.signal("INT");

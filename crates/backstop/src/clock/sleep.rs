@@ -62,17 +62,14 @@ impl Future for Sleep {
                 }
                 timer.as_mut().reset(tokio::time::Instant::now() + clock.mono().until(at));
             },
-            // Register first, then look: a move between the two is then never missed.
-            Waiting::Manual { clock, moved } => loop {
-                let ready = moved.as_mut().poll(context).is_ready();
-                if clock.now().mono >= at {
-                    return Poll::Ready(());
+            // Register first, then look: a move between the two is then never missed. One that was seen is replaced in
+            // any case, because a sleep that has ended may be moved on and asked again.
+            Waiting::Manual { clock, moved } => {
+                while moved.as_mut().poll(context).is_ready() {
+                    *moved = next_move(clock);
                 }
-                if !ready {
-                    return Poll::Pending;
-                }
-                *moved = next_move(clock);
-            },
+                if clock.now().mono >= at { Poll::Ready(()) } else { Poll::Pending }
+            }
         }
     }
 }
@@ -85,5 +82,35 @@ fn next_move(clock: &ManualClock) -> Pin<Box<dyn Future<Output = ()> + Send + Sy
 impl std::fmt::Debug for Sleep {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sleep").field("at", &self.at).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use backstop_engine::time::Now;
+
+    use crate::clock::Clock;
+
+    #[tokio::test]
+    async fn a_sleep_that_has_ended_can_be_moved_on() {
+        let (clock, hand) = Clock::manual(Now::default());
+        let mut sleep = Box::pin(clock.sleep_until(clock.mono().after(Duration::from_secs(1))));
+        let woken = async {
+            for _ in 0..3 {
+                sleep.as_mut().await;
+                let later = clock.mono().after(Duration::from_secs(1));
+                sleep.as_mut().reset(later);
+            }
+        };
+        let moving = async {
+            for _ in 0..3 {
+                tokio::task::yield_now().await;
+                hand.advance(Duration::from_secs(1));
+            }
+        };
+        tokio::join!(woken, moving);
+        assert_eq!(clock.mono().as_ns(), 3_000_000_000);
     }
 }
