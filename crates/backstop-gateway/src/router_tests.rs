@@ -97,7 +97,7 @@ fn a_rest_stands_beside_a_parameter() {
         (http::Method::GET, "/a/b", "deep path=a/b"),
         (http::Method::HEAD, "/a/b", "deep path=a/b"),
         (http::Method::GET, "/", "root"),
-        (http::Method::PUT, "/a", "all"),
+        (http::Method::PUT, "/a", "all rest=a"),
         (http::Method::GET, "/files/a", "file name=a"),
         (http::Method::GET, "/files/a/b", "files path=a/b"),
         (http::Method::GET, "/files/", "files"),

@@ -169,6 +169,9 @@ impl SmallDisk {
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         let _gone = Command::new("umount").arg("--lazy").arg(&self.0).status();
+        if let Some(folder) = self.0.parent().filter(|_| !std::thread::panicking()) {
+            let _left_behind = std::fs::remove_dir_all(folder);
+        }
     }
 }
 

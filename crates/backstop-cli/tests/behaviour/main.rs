@@ -11,6 +11,7 @@ mod client_errors;
 mod coverage;
 mod credentials;
 mod deadline;
+mod demo;
 mod disk;
 mod half_body;
 mod head_requests;

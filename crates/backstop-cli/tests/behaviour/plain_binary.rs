@@ -50,6 +50,7 @@ fn it_ignores_the_variables() {
     let opened = socket.exists();
     child.kill().expect("it runs");
     child.wait().expect("it ends");
+    let _left_behind = std::fs::remove_dir_all(&folder);
     assert!(listening, "it starts as ever");
     assert!(!opened, "no socket");
 }

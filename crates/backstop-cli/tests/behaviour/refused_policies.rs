@@ -1,17 +1,34 @@
 //! What this version does not have is refused before anything runs, never silently ignored; and a policy with faults is
 //! refused as a whole, with all of them at once.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::support::Policy;
 use crate::support::gateway::{folder, output};
 
-fn written(text: &str) -> PathBuf {
+/// A policy file in a folder of its own, gone with the test.
+struct Written(PathBuf);
+
+impl std::ops::Deref for Written {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        let _left_behind = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn written(text: &str) -> Written {
     let folder = folder();
     std::fs::write(folder.join("policy.toml"), text).unwrap();
-    folder
+    Written(folder)
 }
 
 /// A policy that is accepted, to which a test adds something.

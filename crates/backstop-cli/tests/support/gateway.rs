@@ -19,6 +19,8 @@ use super::{BOUND, Hand, Policy};
 pub struct Gateway {
     child: Child,
     folder: PathBuf,
+    /// Whether the folder goes to a next life.
+    handed_on: bool,
     /// Where clients are accepted.
     pub addr: SocketAddr,
     /// The operators' port.
@@ -89,7 +91,7 @@ impl Gateway {
         };
         let addr = found("listening on http://");
         let admin = found("metrics on http://");
-        Self { child, folder: folder.to_owned(), addr, admin, host: addr.to_string(), log }
+        Self { child, folder: folder.to_owned(), handed_on: false, addr, admin, host: addr.to_string(), log }
     }
 
     /// The hand on its clock.
@@ -198,6 +200,7 @@ impl Gateway {
     pub fn kill(mut self) -> PathBuf {
         self.signal("KILL");
         self.wait();
+        self.handed_on = true;
         self.folder.clone()
     }
 
@@ -205,6 +208,7 @@ impl Gateway {
     pub fn stop(mut self) -> PathBuf {
         self.signal("TERM");
         assert!(self.wait().success());
+        self.handed_on = true;
         self.folder.clone()
     }
 
@@ -223,6 +227,10 @@ impl Drop for Gateway {
     fn drop(&mut self) {
         let _ended_already = self.child.kill();
         let _ended = self.child.wait();
+        // After a failure it is worth a look.
+        if !self.handed_on && !thread::panicking() {
+            let _left_behind = std::fs::remove_dir_all(&self.folder);
+        }
     }
 }
 

@@ -48,3 +48,34 @@ fn without_room_an_answer_streams_instead_of_being_held() {
         expect::idle(&wires.gateway).await;
     });
 }
+
+/// Complete does not mean sent: as long as the client does not take it, the answer keeps its places and its memory.
+#[test]
+fn a_held_answer_keeps_its_places_until_it_is_taken() {
+    const LENGTH: usize = 48 << 20;
+    run(async {
+        let lines = Policy::description("buffer = \"64 MiB\"\ndeadline = \"5s\"\nlanguages =\ncorrect =")
+            .replace("\"language\", ", "");
+        let wires = Wires::with(|origin| {
+            Policy::empty()
+                .store("snapshots = { memory = \"128 MiB\", disk = \"0 B\" }")
+                .dependency("catalog", origin, "")
+                .route("description.public_read", &lines)
+        })
+        .await;
+        let answer = Answer::new(200).header("Content-Type", "text/plain").body(vec![b'x'; LENGTH]);
+        wires.origin.on(Matcher::any(), answer);
+        let mut connection = wires.connect().await;
+        connection.send(b"GET /p/1 HTTP/1.1\r\nHost: shop\r\n\r\n").await.unwrap();
+        let mut seen = connection.read_at_least(1).await.unwrap().len();
+        let metrics = wires.gateway.metrics().await;
+        assert_eq!(metrics.sum("backstop_in_flight", &["scope=\"route\""]), 1.0);
+        assert_eq!(metrics.sum("backstop_in_flight", &["scope=\"dependency\""]), 0.0, "that is over");
+        assert_eq!((held(&metrics) as usize, metrics.outcome("normal")), (LENGTH, 0));
+        while seen < LENGTH {
+            seen += connection.read_at_least(1).await.unwrap().len();
+        }
+        let metrics = wires.gateway.metrics_until(|metrics| metrics.in_flight() == 0).await;
+        assert_eq!((held(&metrics), metrics.outcome("normal")), (0.0, 1));
+    });
+}

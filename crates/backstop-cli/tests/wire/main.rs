@@ -1,11 +1,8 @@
 //! What goes over the wires of the built binary: between clients and it, and between it and what it depends on.
 //!
 //! Every test is judged from both ends: by what a strict client got, and by what an origin that records every byte saw.
-#![expect(
-    unreachable_pub,
-    missing_docs,
-    reason = "the support modules are shared by test binaries, not published"
-)]
+#![expect(unreachable_pub, reason = "the support modules are shared by test binaries, not published")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests stop the test")]
 
 #[path = "../support/mod.rs"]
 mod support;

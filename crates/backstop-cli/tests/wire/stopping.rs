@@ -1,9 +1,10 @@
 //! A graceful stop: what is under way finishes, what is new is refused, and all of it within a bound.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use backstop_lab::client::Ending;
 use backstop_lab::origin::{Answer, Gate, Matcher};
+use tokio::time::Instant;
 
 use crate::raw::{Wires, direct, everything};
 use crate::saturation::hold;

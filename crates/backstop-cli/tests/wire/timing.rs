@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use backstop_lab::client::Response;
 use backstop_lab::origin::{Answer, Behaviour, Gate, Matcher};
+use tokio::time::Instant;
 
 use crate::raw::{Wires, direct};
 use crate::saturation::hold;
@@ -143,7 +144,7 @@ fn a_client_that_does_not_read_is_left() {
             let mut connection = wires.connect().await;
             connection.send(b"GET /large HTTP/1.1\r\nHost: shop\r\n\r\n").await.unwrap();
             connection.read_at_least(1).await.unwrap();
-            let began = std::time::Instant::now();
+            let began = Instant::now();
             wires.gateway.metrics_until(|metrics| metrics.outcome("abandoned") == round).await;
             times.push(began.elapsed());
             expect::idle(&wires.gateway).await;

@@ -70,6 +70,7 @@ fn spread(rounds: &[Measured]) -> String {
 
 /// The share of answers that were of the kind that the work is about.
 fn share(work: Work, rounds: &[Measured]) -> String {
-    let (wanted, all) = rounds.iter().fold((0, 0), |(wanted, all), round| (wanted + round.wanted, all + round.answers));
+    let (wanted, all) =
+        rounds.iter().fold((0, 0), |(wanted, all), round| (wanted + round.wanted, all + round.answers));
     format!("{:.1} % {}", wanted as f64 * 100.0 / all as f64, work.wanted())
 }

@@ -23,7 +23,9 @@ pub(crate) fn backstop(work: Work, binary: &Path) -> Result<Proxy, Failed> {
     let folder = folder()?;
     let (class, limit) = match work {
         Work::Pass | Work::Refusal => ("direct", ""),
-        Work::Read | Work::Copies => ("public_read", "max_age = \"1h\"\nkey = []\ncorrect = { type = \"application/json\" }\n"),
+        Work::Read | Work::Copies => {
+            ("public_read", "max_age = \"1h\"\nkey = []\ncorrect = { type = \"application/json\" }\n")
+        }
     };
     let in_flight = if work == Work::Refusal { LIMIT } else { 2000 };
     let policy = format!(
@@ -45,7 +47,9 @@ pub(crate) fn nginx(work: Work) -> Result<Proxy, Failed> {
         // nginx keeps no copy and checks nothing here.
         Work::Pass | Work::Read => String::new(),
         // A copy is old at once, so every request asks the origin and falls back to it.
-        Work::Copies => "proxy_cache copies; proxy_cache_valid 200 1s; proxy_cache_use_stale error timeout;\n".into(),
+        Work::Copies => {
+            "proxy_cache copies; proxy_cache_valid 200 1s; proxy_cache_use_stale error timeout;\n".into()
+        }
         Work::Refusal => format!("limit_conn all {LIMIT}; limit_conn_status 503;\n"),
     };
     let config = format!(
@@ -60,7 +64,10 @@ pub(crate) fn nginx(work: Work) -> Result<Proxy, Failed> {
          proxy_pass http://origin; proxy_http_version 1.1; proxy_set_header Connection \"\"; proxy_set_header Host $host;\n{location} }} }} }}\n"
     );
     std::fs::write(folder.join("nginx.conf"), config)?;
-    let program = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"].iter().map(Path::new).find(|path| path.exists());
+    let program = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"]
+        .iter()
+        .map(Path::new)
+        .find(|path| path.exists());
     let program = program.ok_or("nginx is not installed; scripts/test-servers installs it")?;
     let prefix = format!("{}/", folder.display());
     let process = Process::start(program, &["-p", &prefix, "-c", "nginx.conf", "-e", "stderr"], folder)?;

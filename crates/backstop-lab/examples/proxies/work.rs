@@ -92,10 +92,16 @@ pub(crate) async fn measure(work: Work, proxy: &Proxy) -> Result<Measured, Faile
     let cpu = proxy.process.cpu()?.saturating_sub(before);
     let total = &summary.total;
     if total.failed + total.excess > 0 {
-        return Err(format!("{work:?}: {} requests failed and {} were not sent", total.failed, total.excess).into());
+        return Err(
+            format!("{work:?}: {} requests failed and {} were not sent", total.failed, total.excess).into()
+        );
     }
     let wanted = total.by_status.get(&work.wanted_status()).copied().unwrap_or(0);
-    Ok(Measured { cpu_us_per_answer: cpu.as_secs_f64() * 1e6 / total.answered as f64, answers: total.answered, wanted })
+    Ok(Measured {
+        cpu_us_per_answer: cpu.as_secs_f64() * 1e6 / total.answered as f64,
+        answers: total.answered,
+        wanted,
+    })
 }
 
 fn targets() -> impl Iterator<Item = String> {

@@ -93,24 +93,17 @@ mod tests {
 
     use crate::clock::Clock;
 
-    #[tokio::test]
-    async fn a_sleep_that_has_ended_can_be_moved_on() {
+    #[test]
+    fn a_sleep_that_has_ended_can_be_moved_on() {
         let (clock, hand) = Clock::manual(Now::default());
-        let mut sleep = Box::pin(clock.sleep_until(clock.mono().after(Duration::from_secs(1))));
-        let woken = async {
-            for _ in 0..3 {
-                sleep.as_mut().await;
-                let later = clock.mono().after(Duration::from_secs(1));
-                sleep.as_mut().reset(later);
-            }
-        };
-        let moving = async {
-            for _ in 0..3 {
-                tokio::task::yield_now().await;
-                hand.advance(Duration::from_secs(1));
-            }
-        };
-        tokio::join!(woken, moving);
-        assert_eq!(clock.mono().as_ns(), 3_000_000_000);
+        let second = Duration::from_secs(1);
+        let mut sleep = tokio_test::task::spawn(clock.sleep_until(clock.mono().after(second)));
+        for _ in 0..3 {
+            assert!(sleep.poll().is_pending());
+            hand.advance(second);
+            assert!(sleep.is_woken() && sleep.poll().is_ready());
+            let later = clock.mono().after(second);
+            sleep.enter(|_, mut sleep| sleep.reset(later));
+        }
     }
 }
