@@ -13,6 +13,8 @@ use backstop_engine::policy::RouteId;
 use backstop_engine::time::Mono;
 use backstop_policy::SourceMap;
 
+use crate::strict::Fault;
+
 const LINES_PER_SECOND: u8 = 10;
 
 /// Writes decisions to the log.
@@ -21,6 +23,8 @@ pub(crate) struct Decisions {
     sources: SourceMap,
     /// One word for each route and reason.
     seen: Box<[AtomicU64]>,
+    /// One word for each fault of requests that came to no route.
+    faults: [AtomicU64; Fault::ALL.len()],
 }
 
 /// What was written in the present second: the second in the upper half, lines written and left out below.
@@ -49,7 +53,11 @@ impl Seen {
 
 impl Decisions {
     pub(crate) fn new(sources: SourceMap, routes: usize) -> Self {
-        Self { sources, seen: (0..routes * Reason::TOKENS.len()).map(|_| AtomicU64::new(0)).collect() }
+        Self {
+            sources,
+            seen: (0..routes * Reason::TOKENS.len()).map(|_| AtomicU64::new(0)).collect(),
+            faults: Default::default(),
+        }
     }
 
     pub(crate) fn note(&self, route: &RouteState, id: RouteId, account: &Account, now: Mono) {
@@ -72,29 +80,49 @@ impl Decisions {
         );
     }
 
+    /// A request was refused before it came to a route.
+    pub(crate) fn note_refused(&self, fault: Fault, now: Mono) {
+        let Some(left_out) = self.faults.get(fault as usize).and_then(|word| admit(word, now)) else {
+            return;
+        };
+        tracing::info!(
+            target: "backstop::decision",
+            outcome = "rejected",
+            source = "none",
+            reason = fault.token(),
+            status = fault.status().as_u16(),
+            left_out,
+            "refused before any route"
+        );
+    }
+
     /// How many lines were left out since the last one, if another may be written.
     fn admit(&self, route: RouteId, reason: Reason, now: Mono) -> Option<u32> {
-        let word = self.seen.get(usize::from(route.0) * Reason::TOKENS.len() + reason.index())?;
-        // Only compared with itself: that it wraps after 136 years does not matter.
-        let second = (now.as_ns() / 1_000_000_000) as u32;
-        let mut admitted = None;
-        let _always_updates = word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |word| {
-            let mut seen = Seen::unpack(word);
-            if seen.second != second {
-                seen = Seen { second, written: 0, left_out: seen.left_out };
-            }
-            if seen.written < LINES_PER_SECOND {
-                admitted = Some(seen.left_out);
-                seen.written += 1;
-                seen.left_out = 0;
-            } else {
-                admitted = None;
-                seen.left_out = (seen.left_out + 1).min(LEFT_OUT_MAX);
-            }
-            Some(seen.pack())
-        });
-        admitted
+        admit(self.seen.get(usize::from(route.0) * Reason::TOKENS.len() + reason.index())?, now)
     }
+}
+
+/// How many lines were left out since the last one, if another may be written.
+fn admit(word: &AtomicU64, now: Mono) -> Option<u32> {
+    // Only compared with itself: that it wraps after 136 years does not matter.
+    let second = (now.as_ns() / 1_000_000_000) as u32;
+    let mut admitted = None;
+    let _always_updates = word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |word| {
+        let mut seen = Seen::unpack(word);
+        if seen.second != second {
+            seen = Seen { second, written: 0, left_out: seen.left_out };
+        }
+        if seen.written < LINES_PER_SECOND {
+            admitted = Some(seen.left_out);
+            seen.written += 1;
+            seen.left_out = 0;
+        } else {
+            admitted = None;
+            seen.left_out = (seen.left_out + 1).min(LEFT_OUT_MAX);
+        }
+        Some(seen.pack())
+    });
+    admitted
 }
 
 #[cfg(test)]

@@ -131,6 +131,7 @@ pub(crate) async fn handle(
 /// A refusal that needs no decision.
 fn refuse(shared: &Shared, fault: Fault) -> Response<ReplyContent> {
     shared.tallies.refused(fault);
+    shared.decisions.note_refused(fault, shared.clock.mono());
     let text = format!(
         "{{\"type\":\"{}{}\",\"title\":\"{}\",\"status\":{},\"outcome\":\"rejected\",\"reason\":\"{}\"}}\n",
         problem::TYPE_PREFIX,

@@ -102,9 +102,9 @@ fn a_reset_stream_returns_its_places() {
         let gate = Gate::new();
         wires.origin.on(Matcher::any(), Answer::new(200).gate(&gate));
         let mut sender = connect(&wires).await;
-        for _ in 0..8 {
+        for number in 1..=8 {
             let waiting = tokio::spawn(sender.send_request(request("GET", "/", &[], "")));
-            wires.origin.wait_until(BOUND, |stats| stats.in_flight > 0).await.unwrap();
+            gate.wait_for_waiting(number, BOUND).await.unwrap();
             waiting.abort();
             let _aborted = waiting.await;
         }

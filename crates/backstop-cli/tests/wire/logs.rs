@@ -131,3 +131,25 @@ fn nothing_that_a_client_sends_is_in_the_log() {
         assert!(!format!("{:?}", wires.gateway.metrics().await).contains("s3cret-t0ken"));
     });
 }
+
+/// What came to no route has no rule; it is logged with its fault all the same, and no oftener than anything else.
+#[test]
+fn a_request_without_a_route_is_logged_too() {
+    run(async {
+        let policy = Policy::empty();
+        let gateway = Gateway::start(&policy.table("dependency.none", "url = \"http://127.0.0.1:9\"").route(
+            "only.direct",
+            "match = \"GET /only\"\ndependency = \"none\"\ndeadline = \"1s\"\nin_flight = 1",
+        ));
+        gateway.hand().freeze();
+        for _ in 0..12 {
+            assert_eq!(gateway.get("/nowhere", &[]).await.status(), 404);
+        }
+        // Ten lines in one second of the gateway's clock, and no more.
+        let lines = decisions(&gateway, 10).await;
+        assert!(
+            lines.iter().all(|line| line["reason"] == "no_route" && line["outcome"] == "rejected"),
+            "{lines:#?}"
+        );
+    });
+}
