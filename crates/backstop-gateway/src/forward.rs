@@ -6,9 +6,10 @@ use std::net::{IpAddr, SocketAddr};
 use backstop::upstream::{CallError, Progress, Upstream};
 use backstop_engine::flow::Attempt;
 use backstop_policy::{HeaderEdits, HostHeader};
-use http::header::{HOST, HeaderName, VIA};
+use http::header::{CONTENT_LENGTH, HOST, HeaderName, TRANSFER_ENCODING, VIA};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Request, Response, Uri, Version, request};
+use http_body::Body;
 
 use crate::client_body::RequestContent;
 use crate::hop;
@@ -142,6 +143,10 @@ impl Upstream<RequestContent> for Forward<'_> {
             && let Some(host) = &self.rules.default_host
         {
             request.headers_mut().insert(HOST, host.clone());
+        }
+        // Said here, because of content that comes with a GET hyper would send nothing unless it is told how.
+        if !request.body().is_end_stream() && !request.headers().contains_key(CONTENT_LENGTH) {
+            request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         }
         let mut response = self.lane.call(attempt, request, progress).await?;
         hop::strip(response.headers_mut());

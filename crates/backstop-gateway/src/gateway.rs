@@ -12,7 +12,7 @@ use std::time::Duration;
 use backstop::clock::Clock;
 use backstop::fields::Speaker;
 use backstop::{Backstop, SetupError};
-use backstop_engine::policy::RouteId;
+use backstop_engine::policy::{RouteClass, RouteId};
 use backstop_policy::{HostHeader, Loaded, RouteSettings};
 use backstop_store::{Copies, OpenReport, StoreOptions};
 use tokio::sync::watch;
@@ -121,6 +121,7 @@ impl Gateway {
                 head_bytes: usize::try_from(gateway.limits.head_bytes).unwrap_or(usize::MAX),
                 head_time: gateway.limits.head_time,
                 reply_time,
+                connections: most_connections(gateway.in_flight),
             },
             drain: gateway.drain,
             report,
@@ -207,17 +208,24 @@ impl Gateway {
         std::thread::Builder::new().name(format!("backstop-{number}")).spawn(move || worker.run())
     }
 
-    /// Waits until no request is in flight, within the drain's bound. Real time: a stop is the operator's, not the
-    /// requests'.
+    /// Waits until no request is in flight and every connection from before the stop has ended, with whatever its client
+    /// had still to take; within the drain's bound. Real time: a stop is the operator's, not the requests'.
     async fn wait_until_idle(&self) {
+        let in_flight = || self.backstop.engine().process().in_flight();
+        let connections = || self.shared.tallies.open_early_count();
         let idle = async {
-            while self.backstop.engine().process().in_flight() > 0 {
+            while in_flight() > 0 || connections() > 0 {
                 tokio::time::sleep(DRAIN_STEP).await;
             }
         };
         if tokio::time::timeout(self.drain, idle).await.is_err() {
-            let left = self.backstop.engine().process().in_flight();
-            tracing::warn!(target: "backstop::gateway", left, "requests did not finish in time and are cut");
+            let (left, connections) = (in_flight(), connections());
+            tracing::warn!(
+                target: "backstop::gateway",
+                left,
+                connections,
+                "requests did not finish in time and are cut"
+            );
         }
     }
 }
@@ -234,6 +242,14 @@ fn join(worker: JoinHandle<io::Result<()>>) -> io::Result<()> {
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// How many clients may be connected: enough for every request in flight to have three that rest beside it, and never
+/// so many that no file is left for dependencies, copies and operators.
+fn most_connections(in_flight: u32) -> u64 {
+    let wanted = u64::from(in_flight) * 4 + 1000;
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    files.map_or(wanted, |files| wanted.min(files / 5 * 4)).max(1)
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, BindError> {
@@ -304,6 +320,7 @@ fn route_stack(
         forward: forward::Rules::new(route.strip_prefix.clone(), &host, &own_host),
         request_edits: Edits::new(&route.request_headers),
         ignore_cookie: route.ignore_cookie,
+        is_read: matches!(backstop.engine().route(id).rules.class, RouteClass::PublicRead(_)),
         response_edits: Edits::new(&route.response_headers),
     })
 }

@@ -379,6 +379,13 @@ impl Everything {
         .count(&Vec::new(), tallies.accepted_count())?;
         series(
             encoder,
+            "backstop_client_connections_refused",
+            "Client connections closed at once because too many were open",
+            MetricType::Counter,
+        )?
+        .count(&Vec::new(), tallies.connections_refused_count())?;
+        series(
+            encoder,
             "backstop_malformed",
             "Connections that ended because their bytes were no HTTP",
             MetricType::Counter,

@@ -4,12 +4,14 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use backstop::request::Personal;
+use backstop::canonical;
+use backstop::request::{AlsoKey, Examined, Personal};
 use backstop::{Incoming as ToAnswer, ProtectedRoute, ReplyBody, problem, respond};
 use backstop_engine::flow::Account;
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderValue, Request, Response};
+use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE};
+use http::{HeaderMap, HeaderValue, Request, Response};
+use http_body::Body;
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 
@@ -45,6 +47,8 @@ pub(crate) struct RouteStack {
     pub(crate) forward: forward::Rules,
     pub(crate) request_edits: Edits,
     pub(crate) ignore_cookie: bool,
+    /// Whether it is a `public_read`.
+    pub(crate) is_read: bool,
     pub(crate) response_edits: Edits,
 }
 
@@ -72,7 +76,9 @@ pub(crate) async fn handle(
         Ok(host) => host,
         Err(fault) => return refuse(shared, fault),
     };
-    let Some(Found { route, parameters }) = shared.router.find(&host, &head.method, head.uri.path()) else {
+    // Two spellings of one path lead to one route.
+    let path = canonical::escapes(head.uri.path());
+    let Some(Found { route, parameters }) = shared.router.find(&host, &head.method, &path) else {
         return refuse(shared, Fault::NoRoute);
     };
     let Some(route) = shared.routes.get(usize::from(route.0)) else { return refuse(shared, Fault::NoRoute) };
@@ -84,11 +90,18 @@ pub(crate) async fn handle(
     // Hop-by-hop fields go and the operator's edits are made before anything is decided, so that a copy's key is made of
     // what the dependency really sees.
     let trusted = shared.trusted.iter().any(|range| range.contains(peer.ip()));
+    // Whose request it is, by the client's own fields: the operator may remove a credential, or set one for all.
+    let personal = head.headers.contains_key(AUTHORIZATION)
+        || (head.headers.contains_key(COOKIE) && !route.ignore_cookie)
+        // An answer to content of the request's own is nobody else's.
+        || (route.is_read && !incoming.is_end_stream());
+    if trusted && let Some(told) = told_by_the_trusted(&head.headers) {
+        head.extensions.insert(AlsoKey(told));
+    }
     forward::prepare(&mut head, peer, trusted, &shared.name);
-    let had_cookie = head.headers.contains_key(http::header::COOKIE);
     route.request_edits.apply(&mut head.headers);
-    // A Cookie that is removed still makes the request somebody's own, unless the policy says in writing that it does not.
-    if had_cookie && !route.ignore_cookie {
+    head.extensions.insert(Examined);
+    if personal {
         head.extensions.insert(Personal);
     }
     if !parameters.0.is_empty() {
@@ -126,6 +139,21 @@ pub(crate) async fn handle(
         }
     }
     response.map(Either::Left)
+}
+
+/// What a trusted peer says of how it was asked, if it does: the dependency may answer by it.
+fn told_by_the_trusted(headers: &HeaderMap) -> Option<Vec<u8>> {
+    let mut told = Vec::new();
+    // Whom the request comes from is not among them: it would make every client's copy its own.
+    for name in strict::FORWARDING.iter().filter(|name| *name != "x-forwarded-for") {
+        for value in headers.get_all(name) {
+            told.extend_from_slice(name.as_str().as_bytes());
+            told.push(0);
+            told.extend_from_slice(value.as_bytes());
+            told.push(0);
+        }
+    }
+    (!told.is_empty()).then_some(told)
 }
 
 /// A refusal that needs no decision.

@@ -196,22 +196,36 @@ fn framing(head: &request::Parts) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whether a path has a segment `.` or `..`, plain or percent-encoded. Some servers resolve these, others do not; the
-/// route that was matched would not be the one that answers.
+/// Whether a path has a segment `.` or `..`, however it is disguised: percent-encoded, before a `;`, or between what some
+/// servers take for a slash. Some servers resolve these, others do not; the route that was matched would not be the one
+/// that answers.
 fn has_dot_segment(path: &str) -> bool {
-    path.split('/').any(|segment| {
-        let mut rest = segment.as_bytes();
-        let mut dots = 0;
-        loop {
-            rest = match rest {
-                [] => return dots == 1 || dots == 2,
-                [b'.', rest @ ..] => rest,
-                [b'%', b'2', b'e' | b'E', rest @ ..] => rest,
-                _ => return false,
-            };
-            dots += 1;
+    let mut dots = 0;
+    // Whether the present segment has nothing but dots so far, and whether its parameters have begun.
+    let (mut only_dots, mut parameters) = (true, false);
+    let mut rest = path.as_bytes();
+    loop {
+        let (byte, after) = match rest {
+            [] => return only_dots && (dots == 1 || dots == 2),
+            [b'%', b'2', b'e' | b'E', after @ ..] => (b'.', after),
+            [b'%', b'2', b'f' | b'F', after @ ..] | [b'%', b'5', b'c' | b'C', after @ ..] => (b'/', after),
+            [b'\\', after @ ..] => (b'/', after),
+            [byte, after @ ..] => (*byte, after),
+        };
+        rest = after;
+        match byte {
+            b'/' => {
+                if only_dots && (dots == 1 || dots == 2) {
+                    return true;
+                }
+                (dots, only_dots, parameters) = (0, true, false);
+            }
+            _ if parameters => {}
+            b'.' => dots += 1,
+            b';' => parameters = true,
+            _ => only_dots = false,
         }
-    })
+    }
 }
 
 /// Whether `Via` holds our own name as the receiver (RFC 9110 section 7.6.3).

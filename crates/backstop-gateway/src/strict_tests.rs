@@ -60,10 +60,33 @@ fn the_end_of_the_content_must_be_certain() {
 #[test]
 fn paths_are_not_resolved_twice() {
     let path = |path: &str| checked(Version::HTTP_11, "GET", path, &[HOSTED]).err();
-    for dotted in ["/..", "/a/../b", "/a/./b", "/a/%2e%2E/b", "/a/.%2e", "/a/%2e"] {
+    for dotted in [
+        "/..",
+        "/a/../b",
+        "/a/./b",
+        "/a/%2e%2E/b",
+        "/a/.%2e",
+        "/a/%2e",
+        "/a/..%2fb",
+        "/a%5C..%5cb",
+        "/a/..;/b",
+        "/a/..;x=1",
+        "/a/.;/b",
+    ] {
         assert_eq!(path(dotted), Some(Fault::Path), "{dotted}");
     }
-    for plain in ["/", "/a...b", "/...", "/.well-known/x", "/a..", "/a?x=/../b", "/%2f..x"] {
+    for plain in [
+        "/",
+        "/a...b",
+        "/...",
+        "/.well-known/x",
+        "/a..",
+        "/a?x=/../b",
+        "/%2f..x",
+        "/a;../b",
+        "/a..;b",
+        "/;..",
+    ] {
         assert_eq!(path(plain), None, "{plain}");
     }
 }

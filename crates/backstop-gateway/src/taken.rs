@@ -3,6 +3,10 @@
 //! In HTTP/2 each stream has a window of its own. A client that leaves it shut takes nothing although its connection lives
 //! and every write succeeds, and the body is not asked for its next piece. So each reply tells when it last gave a piece
 //! away; one that waited for its whole reply time ends the connection, and with it everything that its replies hold.
+//!
+//! A piece is given away when it was written to the connection, not when the HTTP/2 implementation has it: that takes a
+//! whole piece for a window of one byte. So a [`Piece`] tells when it goes, and a reply is watched until its last one has
+//! gone.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -13,7 +17,10 @@ use std::time::Duration;
 
 use backstop::clock::{Clock, Sleep};
 use backstop_engine::time::Mono;
+use bytes::Buf;
 use http_body::{Body, Frame, SizeHint};
+
+use crate::connection::Streaming;
 
 /// The replies of one connection.
 pub(crate) struct Replies {
@@ -23,10 +30,26 @@ pub(crate) struct Replies {
     clock: Clock,
 }
 
-#[derive(Debug)]
+/// So much of a piece counts as a piece: who takes less in the reply time does not take the reply.
+const STEP: usize = 16 * 1024;
+
 struct Slot {
     /// Since when the client could take the next piece; `None` while there is none to take.
     since: Cell<Option<Mono>>,
+    /// Pieces on their way.
+    pieces: Cell<u32>,
+    /// Whether the body had no further piece when it was asked last.
+    starved: Cell<bool>,
+    /// Bytes taken since then.
+    taken: Cell<usize>,
+    clock: Clock,
+}
+
+impl Slot {
+    fn restart(&self) {
+        self.taken.set(0);
+        self.since.set(Some(self.clock.mono()));
+    }
 }
 
 impl Replies {
@@ -35,8 +58,14 @@ impl Replies {
     }
 
     /// A reply that is watched.
-    pub(crate) fn watch<B>(&self, body: B) -> Taken<B> {
-        let slot = Rc::new(Slot { since: Cell::new(Some(self.clock.mono())) });
+    pub(crate) fn watch<B>(&self, body: B, streaming: Streaming) -> Taken<B> {
+        let slot = Rc::new(Slot {
+            since: Cell::new(Some(self.clock.mono())),
+            pieces: Cell::new(0),
+            starved: Cell::new(false),
+            taken: Cell::new(0),
+            clock: self.clock.clone(),
+        });
         let mut slots = self.slots.borrow_mut();
         slots.push(Rc::downgrade(&slot));
         if slots.len() == 1
@@ -44,7 +73,7 @@ impl Replies {
         {
             watcher.wake();
         }
-        Taken { body, watch: Some((slot, self.clock.clone())) }
+        Taken { body, watch: Some((slot, streaming)) }
     }
 
     /// Ends when a reply was not taken in time. Costs next to nothing while there is none.
@@ -83,10 +112,10 @@ impl Replies {
     }
 }
 
-/// A reply's body.
+/// A reply's body. While it lasts, so does the stream.
 pub(crate) struct Taken<B> {
     body: B,
-    watch: Option<(Rc<Slot>, Clock)>,
+    watch: Option<(Rc<Slot>, Streaming)>,
 }
 
 impl<B> Taken<B> {
@@ -96,19 +125,74 @@ impl<B> Taken<B> {
     }
 }
 
+/// A piece of a reply on its way.
+pub(crate) struct Piece<D> {
+    data: D,
+    slot: Option<Rc<Slot>>,
+}
+
+impl<D> Piece<D> {
+    fn new(data: D, slot: Option<Rc<Slot>>) -> Self {
+        if let Some(slot) = &slot {
+            slot.pieces.set(slot.pieces.get() + 1);
+        }
+        Self { data, slot }
+    }
+}
+
+impl<D: Buf> Buf for Piece<D> {
+    fn remaining(&self) -> usize {
+        self.data.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.data.chunk()
+    }
+
+    fn advance(&mut self, bytes: usize) {
+        self.data.advance(bytes);
+        if let Some(slot) = &self.slot {
+            slot.taken.set(slot.taken.get() + bytes);
+            if slot.taken.get() >= STEP {
+                slot.restart();
+            }
+        }
+    }
+}
+
+impl<D> Drop for Piece<D> {
+    fn drop(&mut self) {
+        if let Some(slot) = &self.slot {
+            slot.pieces.set(slot.pieces.get() - 1);
+            if slot.pieces.get() == 0 && slot.starved.get() {
+                slot.since.set(None);
+            } else {
+                slot.restart();
+            }
+        }
+    }
+}
+
 impl<B: Body + Unpin> Body for Taken<B> {
-    type Data = B::Data;
+    type Data = Piece<B::Data>;
     type Error = B::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+    ) -> Poll<Option<Result<Frame<Self::Data>, B::Error>>> {
         let frame = Pin::new(&mut self.body).poll_frame(context);
-        if let Some((slot, clock)) = &self.watch {
-            slot.since.set(matches!(frame, Poll::Ready(Some(Ok(_)))).then(|| clock.mono()));
+        let slot = self.watch.as_ref().map(|(slot, _)| slot);
+        if let Some(slot) = slot {
+            slot.starved.set(!matches!(frame, Poll::Ready(Some(Ok(_)))));
+            match (slot.pieces.get(), slot.starved.get()) {
+                (0, true) => slot.since.set(None),
+                (0, false) => slot.restart(),
+                // An earlier piece waits; its time goes on.
+                _ => {}
+            }
         }
-        frame
+        frame.map_ok(|frame| frame.map_data(|data| Piece::new(data, slot.cloned())))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -10,7 +10,10 @@ pub(crate) struct Tallies {
     refused: [AtomicU64; Fault::ALL.len()],
     malformed: AtomicU64,
     connections: AtomicU64,
+    connections_refused: AtomicU64,
     open: AtomicU64,
+    /// Those of them that came after the stop began.
+    open_late: AtomicU64,
 }
 
 impl Tallies {
@@ -34,15 +37,37 @@ impl Tallies {
         self.malformed.load(Ordering::Relaxed)
     }
 
-    /// A connection was accepted.
-    pub(crate) fn opened(&self) {
+    /// A connection came. Whether it may stay: no more than `most` are open at a time.
+    pub(crate) fn open(&self, most: u64, late: bool) -> bool {
+        let open = self.open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |open| {
+            (open < most).then_some(open.saturating_add(1))
+        });
+        if open.is_err() {
+            self.connections_refused.fetch_add(1, Ordering::Relaxed);
+            return false;
+        }
         self.connections.fetch_add(1, Ordering::Relaxed);
-        self.open.fetch_add(1, Ordering::Relaxed);
+        if late {
+            self.open_late.fetch_add(1, Ordering::Relaxed);
+        }
+        true
     }
 
     /// It ended.
-    pub(crate) fn closed(&self) {
+    pub(crate) fn closed(&self, late: bool) {
         self.open.fetch_sub(1, Ordering::Relaxed);
+        if late {
+            self.open_late.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn connections_refused_count(&self) -> u64 {
+        self.connections_refused.load(Ordering::Relaxed)
+    }
+
+    /// Open connections that were there before the stop began.
+    pub(crate) fn open_early_count(&self) -> u64 {
+        self.open.load(Ordering::Relaxed).saturating_sub(self.open_late.load(Ordering::Relaxed))
     }
 
     pub(crate) fn accepted_count(&self) -> u64 {

@@ -15,9 +15,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use backstop::clock::{Clock, Sleep};
+use bytes::{Buf, BytesMut};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
+
+/// While more than this waits for the client, further interim answers are left out.
+const UNSENT_MAX: usize = 64 * 1024;
 
 /// The connection as hyper sees it.
 pub(crate) struct TimedIo {
@@ -37,7 +41,7 @@ struct Shared {
     /// Whether nothing was written since the last complete flush.
     between: Cell<bool>,
     /// The rest of an interim answer that the socket did not take at once.
-    unsent: RefCell<Vec<u8>>,
+    unsent: RefCell<BytesMut>,
 }
 
 impl TimedIo {
@@ -46,7 +50,7 @@ impl TimedIo {
             stream: RefCell::new(stream),
             reply_time: Cell::new(reply_time),
             between: Cell::new(true),
-            unsent: RefCell::new(Vec::new()),
+            unsent: RefCell::default(),
         });
         let side = Side(Rc::clone(&shared));
         (Self { shared, clock, stalled: None }, side)
@@ -83,13 +87,22 @@ impl TimedIo {
 }
 
 impl Shared {
+    /// What is not taken now goes out before the next message; an error will meet that message too.
+    fn try_unsent(&self, unsent: &mut BytesMut) {
+        if let Ok(stream) = self.stream.try_borrow()
+            && let Ok(bytes) = stream.try_write(unsent)
+        {
+            unsent.advance(bytes);
+        }
+    }
+
     fn poll_unsent(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut unsent = self.unsent.borrow_mut();
         while !unsent.is_empty() {
             let mut stream = self.stream.borrow_mut();
             match Pin::new(&mut TokioIo::new(&mut *stream)).poll_write(context, &unsent) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                Poll::Ready(Ok(bytes)) => drop(unsent.drain(..bytes)),
+                Poll::Ready(Ok(bytes)) => unsent.advance(bytes),
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => return Poll::Pending,
             }
@@ -111,12 +124,12 @@ impl Side {
         if !shared.between.get() {
             return;
         }
-        unsent.extend_from_slice(head);
-        // What is not taken now goes out before the next message; an error will meet that message too.
-        if let Ok(stream) = shared.stream.try_borrow()
-            && let Ok(bytes) = stream.try_write(&unsent)
-        {
-            unsent.drain(..bytes);
+        if unsent.len() > UNSENT_MAX {
+            shared.try_unsent(&mut unsent);
+        }
+        if unsent.len() <= UNSENT_MAX {
+            unsent.extend_from_slice(head);
+            shared.try_unsent(&mut unsent);
         }
     }
 }

@@ -2,9 +2,14 @@
 //!
 //! A route that `withdraws` names is withdrawn where the write points: if all parameters of that route's path stand in the
 //! write's own path, only that path is (whatever its query); else all copies of the route are, because nothing tells
-//! which of them changed.
+//! which of them changed. Parameters of one name are taken to mean one thing.
+//!
+//! The same goes for hosts: a route for certain hosts is withdrawn on each of them, a route for every host where the write
+//! came in; where neither tells (a wildcard, another port, a write for certain hosts that names a route for all), all copies
+//! of the route are.
 
 use backstop::Withdraws;
+use backstop::canonical;
 use backstop::request::{PathParameters, target};
 use backstop_policy::{HostPattern, RouteSettings, Segment, Template};
 use backstop_store::Withdrawal;
@@ -12,8 +17,10 @@ use http::request::Parts;
 
 /// The withdrawals of a route's writes.
 pub(crate) fn withdraws(route: &RouteSettings, all: &[RouteSettings]) -> Box<Withdraws> {
-    let named: Vec<Named> =
-        route.withdraws.iter().filter_map(|id| all.get(usize::from(id.0))).map(Named::new).collect();
+    let named: Vec<Named> = {
+        let named = route.withdraws.iter().filter_map(|id| all.get(usize::from(id.0)));
+        named.map(|read| Named::new(read, !route.hosts.is_empty())).collect()
+    };
     Box::new(move |write: &Parts| {
         let parameters = write.extensions.get::<PathParameters>();
         let written = target(write);
@@ -25,29 +32,45 @@ struct Named {
     route: Box<str>,
     templates: Vec<Template>,
     hosts: Vec<HostPattern>,
+    write_has_hosts: bool,
 }
 
 impl Named {
-    fn new(route: &RouteSettings) -> Self {
+    fn new(route: &RouteSettings, write_has_hosts: bool) -> Self {
         let templates = route.matches.iter().map(|rule| rule.template.clone()).collect();
-        Self { route: route.name.clone(), templates, hosts: route.hosts.clone() }
+        Self { route: route.name.clone(), templates, hosts: route.hosts.clone(), write_has_hosts }
     }
 
     fn withdrawals(&self, parameters: Option<&PathParameters>, host: &str) -> Vec<Withdrawal> {
-        let whole = || vec![Withdrawal::Route(self.route.clone())];
-        let bare = host.rsplit_once(':').map_or(host, |(bare, _)| bare);
-        if !self.hosts.is_empty() && !self.hosts.iter().any(|pattern| pattern.matches(bare)) {
-            return whole();
-        }
+        let hosts = self.hosts(host);
         let paths: Option<Vec<String>> =
             self.templates.iter().map(|template| path(template, parameters)).collect();
-        match paths {
-            Some(paths) => paths
-                .into_iter()
-                .map(|path| Withdrawal::Path { host: host.into(), path: path.into() })
-                .collect(),
-            None => whole(),
+        let (Some(hosts), Some(paths)) = (hosts, paths) else {
+            return vec![Withdrawal::Route(self.route.clone())];
+        };
+        let at = |host: &str, path: &str| Withdrawal::Path {
+            host: host.into(),
+            path: canonical::escapes(path).into(),
+        };
+        hosts.iter().flat_map(|host| paths.iter().map(|path| at(host, path))).collect()
+    }
+
+    /// The hosts under which the route's copies lie, if they can be told.
+    fn hosts(&self, written: &str) -> Option<Vec<String>> {
+        if self.hosts.is_empty() {
+            // A write that is for certain hosts alone says nothing of those on which others read.
+            return (!self.write_has_hosts).then(|| vec![written.to_owned()]);
         }
+        let exact = |pattern: &HostPattern| match pattern {
+            HostPattern::Exact(host) => Some(canonical::host(host)),
+            HostPattern::Suffix(_) => None,
+        };
+        // With another port than the usual one the copies lie under that.
+        let bare = written.rsplit_once(':').map_or(written, |(bare, _)| bare);
+        if bare != written {
+            return None;
+        }
+        self.hosts.iter().map(exact).collect()
     }
 }
 

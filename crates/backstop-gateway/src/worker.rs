@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backstop::clock::Clock;
+use backstop_engine::time::Mono;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinSet, LocalSet};
 
 use crate::client_body::RequestContent;
-use crate::connection::{ConnectionLimits, serve};
+use crate::connection::{ConnectionLimits, Open, serve};
 use crate::stack::{Shared, Thread};
 use crate::upstream::Pool;
 
@@ -38,6 +39,8 @@ pub(crate) enum Stage {
 
 /// After the listening socket failed (too many open files, say), before it is asked again.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Between two lines in the log about it.
+const ACCEPT_LINES: Duration = Duration::from_secs(1);
 
 impl Worker {
     /// Serves until the stop is complete. Connections that are then still open are cut.
@@ -77,12 +80,17 @@ async fn accept(
     clock: Clock,
     stopped: watch::Receiver<bool>,
 ) {
+    let mut told: Option<Mono> = None;
+    let mut left_out = 0_u32;
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
+                let late = *stopped.borrow();
+                let Some(open) = Open::count(&thread.shared, limits.connections, late) else { continue };
                 let _small_answers_wait_otherwise = stream.set_nodelay(true);
                 tokio::task::spawn_local(serve(
                     Rc::clone(&thread),
+                    open,
                     stream,
                     peer,
                     limits,
@@ -93,7 +101,14 @@ async fn accept(
             // The connection is gone, not the listener.
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
-                tracing::warn!(%error, "cannot accept connections; trying again");
+                let now = clock.mono();
+                if told.is_none_or(|told| now >= told.after(ACCEPT_LINES)) {
+                    tracing::warn!(%error, left_out, "cannot accept connections; trying again");
+                    told = Some(now);
+                    left_out = 0;
+                } else {
+                    left_out = left_out.saturating_add(1);
+                }
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }

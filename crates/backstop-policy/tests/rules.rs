@@ -135,6 +135,12 @@ fn header_edits() {
     accepted(&direct(
         "request_headers = { set = { cache-control = \"no-cache\", x-a = \"\" }, remove = [\"x-b\"] }",
     ));
+    for name in ["range", "if-range", "if-modified-since", "cache-control"] {
+        let edit = format!("request_headers = {{ set = {{ {name} = \"x\" }} }}");
+        refused(&read(&edit), Code::ReservedHeader);
+        accepted(&direct(&edit));
+    }
+    refused(&direct("request_headers = { set = { via = \"x\" } }"), Code::ReservedHeader);
     for value in ["a\\nb", "\\u0000", " a", "a ", "ñ", "a\\r\\nb: c"] {
         refused(&direct(&format!("request_headers = {{ set = {{ x-a = \"{value}\" }} }}")), Code::Header);
     }

@@ -30,12 +30,12 @@ pub struct StoredCopy {
 impl StoredCopy {
     /// The memory that it takes, overhead included, in bytes: what the memory limit counts.
     pub fn weight(&self) -> u64 {
-        let fields: usize = self
-            .headers
-            .iter()
-            .map(|(name, value)| FIELD_OVERHEAD + name.as_str().len() + value.len())
-            .chain(self.vary.iter().map(VaryField::bytes))
-            .sum();
-        (COPY_OVERHEAD + fields + self.body.len()) as u64
+        let vary: usize = self.vary.iter().map(VaryField::bytes).sum();
+        (COPY_OVERHEAD + fields_bytes(&self.headers) + vary + self.body.len()) as u64
     }
+}
+
+/// The memory that fields take, in bytes.
+pub(crate) fn fields_bytes(fields: &HeaderMap) -> usize {
+    fields.iter().map(|(name, value)| FIELD_OVERHEAD + name.as_str().len() + value.len()).sum()
 }

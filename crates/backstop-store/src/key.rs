@@ -4,7 +4,8 @@
 //! variant below it. Then the route whose policy accepted the answer, then the partition: the further key parts that
 //! the policy names (language, tenant, principal), already encoded by the caller.
 //!
-//! Everything is compared byte for byte and in full; equality never rests on a hash. Host names are case-insensitive,
+//! Everything is compared byte for byte and in full; equality never rests on a hash, except where that can only refuse
+//! to store (the marks of withdrawals). Host names are case-insensitive,
 //! so the caller passes them in lower case.
 
 use std::fmt;

@@ -13,7 +13,8 @@
 //!   and never served.
 //! - **The disk costs copies, never requests.** No call waits for it. Full, slow, broken, damaged or locked, it is
 //!   reported ([`OpenReport`], [`StoreHealth`]) and done without, and tried again.
-//! - **Everything is bounded**: memory, index, file, queues, marks, variants of a key.
+//! - **Everything is bounded**, and in bytes wherever clients or origins choose the size: memory, index, file, queues,
+//!   marks of withdrawals (26 MiB), variants of a key.
 //!
 //! The store reads no clock. Every call that depends on time is given [`Now`](backstop_engine::time::Now).
 

@@ -30,7 +30,8 @@ pub struct StoreOptions {
     /// The largest copy that is kept, overhead included, in bytes. Default 8 MiB.
     pub copy_bytes: u64,
     /// How long a withdrawal is remembered against reads that began before it. A read that is older than what was
-    /// forgotten is never stored. Longer than any read's deadline. Default 10 min.
+    /// forgotten is never stored. Longer than any read's deadline. However long, and however long the paths, what is
+    /// remembered takes at most 26 MiB. Default 10 min.
     pub mark_lifetime: Duration,
     /// The longest time between two durable commits while copies are being written. Default 500 ms.
     pub commit_interval: Duration,

@@ -1,12 +1,15 @@
 //! What waits for the disk's threads.
 //!
 //! Two lanes lead to the writer. **Withdrawals** are never dropped: they stay until the disk has confirmed them, and
-//! the writer always takes them first. Their number is bounded by what can be withdrawn: a withdrawal is queued only
-//! if the disk may hold a copy that it touches. **Puts** are bounded in number and bytes; one more is dropped and
+//! the writer always takes them first. They are bounded by what can be withdrawn, and name no target: what a withdrawal
+//! leaves here is the identities of the copies that it removed (8 bytes each; there are no more than copies on disk and
+//! writes that wait), the name of a route of the policy, and a count. What a disk that cannot be read may hold besides is
+//! refused by the marks once it is read. **Puts** are bounded in number and bytes; one more is dropped and
 //! counted. A put names a variant, not its content: the writer asks the index for the content when its turn comes, so
 //! a newer answer replaces a waiting one, and a put whose variant was withdrawn finds nothing and is skipped.
 //!
-//! A third queue, of reads, leads to the reader. It never blocks either: one read too many is refused.
+//! A third queue, of reads, leads to the reader, bounded in number and in the bytes of what comes with them. It never
+//! blocks either: one read too many is refused.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +28,9 @@ use crate::options::StoreOptions;
 
 /// Confirmations that may wait before those are let go that nobody waits for any more.
 const CONFIRMS: usize = 256;
+
+/// Bytes of fields, chosen by clients and origins, that may wait with the copies that are read back to be renewed.
+const RENEWAL_BYTES: usize = 4 * 1024 * 1024;
 
 /// Puts taken together with withdrawals: few, because somebody waits, but some, so that they are not held up for ever.
 const PUTS_WITH_ERASES: usize = 8;
@@ -78,6 +84,16 @@ pub(crate) enum Purpose {
     Renew(Box<OwnedRenewal>),
 }
 
+impl Fetch {
+    /// The memory that it takes beside itself, in bytes.
+    fn bytes(&self) -> usize {
+        match &self.purpose {
+            Purpose::Load(_) => 0,
+            Purpose::Renew(renewal) => renewal.bytes(),
+        }
+    }
+}
+
 /// What the writer takes at once.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
@@ -109,6 +125,7 @@ struct Lanes {
     erases: Erases,
     puts: VecDeque<Put>,
     fetches: VecDeque<Fetch>,
+    fetch_bytes: usize,
     wall: Option<Wall>,
     sweep: bool,
     closing: bool,
@@ -194,6 +211,19 @@ impl Queue {
         self.work.notify_one();
     }
 
+    /// Deletes records that the disk turned out to hold. It is read again after every failure and shows them each time,
+    /// so those that are queued already are not queued once more.
+    pub(crate) fn delete_found(&self, ids: &[u64]) {
+        let mut lanes = self.lanes();
+        let before = lanes.deletes.len() as u64;
+        lanes.deletes.extend_from_slice(ids);
+        lanes.deletes.sort_unstable();
+        lanes.deletes.dedup();
+        let after = lanes.deletes.len() as u64;
+        self.leaving.fetch_add(after.wrapping_sub(before), Ordering::SeqCst);
+        self.work.notify_one();
+    }
+
     /// Counts records as leaving before they leave the index.
     pub(crate) fn leave(&self, records: u64) {
         self.leaving.fetch_add(records, Ordering::SeqCst);
@@ -255,9 +285,11 @@ impl Queue {
     /// Queues a read; gives it back if too many wait.
     pub(crate) fn fetch(&self, fetch: Fetch) -> Result<(), Fetch> {
         let mut lanes = self.lanes();
-        if lanes.closing || lanes.fetches.len() >= self.fetch_limit {
+        let bytes = lanes.fetch_bytes.saturating_add(fetch.bytes());
+        if lanes.closing || lanes.fetches.len() >= self.fetch_limit || bytes > RENEWAL_BYTES {
             return Err(fetch);
         }
+        lanes.fetch_bytes = bytes;
         lanes.fetches.push_back(fetch);
         self.fetch.notify_one();
         Ok(())
@@ -268,6 +300,7 @@ impl Queue {
         let mut lanes = self.lanes();
         loop {
             if let Some(fetch) = lanes.fetches.pop_front() {
+                lanes.fetch_bytes -= fetch.bytes();
                 return Some(fetch);
             }
             if lanes.closing {
@@ -354,6 +387,7 @@ impl Queue {
         lanes.closing = true;
         lanes.erases = Erases::default();
         lanes.fetches.clear();
+        lanes.fetch_bytes = 0;
         self.closed.notify_all();
     }
 
@@ -372,8 +406,60 @@ impl Queue {
         self.waiting.load(Ordering::Relaxed)
     }
 
+    /// Memory that waiting withdrawals take, in bytes.
+    #[cfg(test)]
+    pub(crate) fn erase_bytes(&self) -> usize {
+        let Erases { ids, routes, confirms, count: _ } = &self.lanes().erases;
+        ids.capacity() * size_of::<u64>()
+            + routes.iter().map(|route| size_of_val(route) + route.len()).sum::<usize>()
+            + confirms.capacity() * size_of::<oneshot::Sender<Result<(), WithdrawError>>>()
+    }
+
     /// Withdrawals that are not confirmed yet.
     pub(crate) fn unconfirmed(&self) -> u64 {
         self.unconfirmed.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use backstop_engine::snapshot::{CopyFacts, OriginLimit};
+    use http::HeaderMap;
+
+    use super::*;
+    use crate::copies::Copies;
+    use crate::testing::{headers, now};
+
+    #[test]
+    fn what_a_failing_disk_shows_again_and_again_is_queued_once() {
+        let queue = Queue::new(&StoreOptions::new(""));
+        queue.delete(&[7, 7]);
+        for _ in 0..100 {
+            queue.delete_found(&[9, 8, 7]);
+        }
+        let deletes = queue.next_work(None, 0).deletes;
+        assert_eq!(deletes, [7, 8, 9]);
+        queue.left(deletes.len() as u64);
+        assert!(!queue.may_hold_unknown());
+    }
+
+    #[test]
+    fn reads_that_wait_are_bounded_in_bytes_too() {
+        let queue = Queue::new(&StoreOptions { read_queue_len: usize::MAX, ..StoreOptions::new("") });
+        let ticket = Copies::memory(0).begin_read(now(0));
+        let facts = CopyFacts {
+            observed_at: ticket.observed_at(Duration::ZERO),
+            origin_limit: OriginLimit::Unlimited,
+        };
+        let large = headers(&[("etag", &"x".repeat(30_000))]);
+        let put = Put { id: 1, shard: 0, place: 0 };
+        let renew = || {
+            let renewal = OwnedRenewal::new(&large, &HeaderMap::new(), facts, ticket);
+            queue.fetch(Fetch { put, purpose: Purpose::Renew(Box::new(renewal)) })
+        };
+        let taken = (0..10_000).filter(|_| renew().is_ok()).count();
+        assert!((100..=RENEWAL_BYTES / 30_000).contains(&taken), "{taken}");
+        assert!(queue.fetch(Fetch { put, purpose: Purpose::Load(oneshot::channel().0) }).is_ok());
+        assert!(queue.next_fetch().is_some() && renew().is_ok() && renew().is_err());
     }
 }

@@ -3,7 +3,7 @@
 //! A route may have very many copies, so its withdrawal touches none of them: it raises the route's mark, and a copy
 //! whose ticket is older than the mark is as good as absent. The copies themselves are swept later.
 //!
-//! Route names come from the policy, so there are few; should there be too many, copies of a further route are
+//! Route names come from the policy, never from a request, so there are few and they are short; should there be too many, copies of a further route are
 //! refused, and its withdrawal refuses every read that began before it.
 
 use std::collections::HashMap;

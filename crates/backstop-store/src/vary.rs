@@ -58,7 +58,7 @@ impl VaryField {
 
     /// Memory that it takes, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>() + self.value.as_ref().map_or(0, |value| value.len())
+        size_of::<Self>() + self.name.as_str().len() + self.value.as_ref().map_or(0, |value| value.len())
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
 use backstop_engine::flow::Settlement;
 use backstop_engine::time::Mono;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
@@ -271,6 +271,7 @@ where
     let mut body = body;
     let mut pieces: VecDeque<Bytes> = VecDeque::new();
     let mut held = budget.hold();
+    let mut small = BytesMut::new();
     let mut read_bytes: u64 = 0;
     let mut trailers = None;
     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
@@ -279,8 +280,9 @@ where
             Ok(piece) => {
                 let bytes = piece.len() as u64;
                 read_bytes += bytes;
-                pieces.push_back(piece);
+                join_small(&mut pieces, &mut small, piece);
                 if read_bytes > limit_bytes || !held.grow(bytes) {
+                    flush_small(&mut pieces, &mut small);
                     let prefix = Prefix { pieces, held: Some(held) };
                     return Ok(Collected::TooLarge { prefix, rest: body });
                 }
@@ -288,6 +290,7 @@ where
             Err(frame) => trailers = frame.into_trailers().ok(),
         }
     }
+    flush_small(&mut pieces, &mut small);
     // One piece, the common case, is passed on without copying it.
     let body = match pieces.len() {
         0 => Bytes::new(),
@@ -299,6 +302,26 @@ where
         }
     };
     Ok(Collected::Whole { body, trailers, held })
+}
+
+/// A piece below this is joined with its neighbours: each piece has a cost beside its bytes, and nothing bounds their
+/// number but the bytes.
+const SMALL_BYTES: usize = 4096;
+
+fn join_small(pieces: &mut VecDeque<Bytes>, small: &mut BytesMut, piece: Bytes) {
+    // The first one stays as it is: mostly it is the only one.
+    if piece.len() < SMALL_BYTES && !(pieces.is_empty() && small.is_empty()) {
+        small.extend_from_slice(&piece);
+    } else {
+        flush_small(pieces, small);
+        pieces.push_back(piece);
+    }
+}
+
+fn flush_small(pieces: &mut VecDeque<Bytes>, small: &mut BytesMut) {
+    if !small.is_empty() {
+        pieces.push_back(std::mem::take(small).freeze());
+    }
 }
 
 #[cfg(test)]

@@ -54,7 +54,34 @@ pub(crate) fn copy(
     {
         headers.insert(DATE, date);
     }
-    Some(StoredCopy { facts, vary, status: head.status.as_u16(), headers, body })
+    Some(StoredCopy {
+        facts,
+        vary,
+        status: head.status.as_u16(),
+        headers: own(&headers),
+        body: own_body(body),
+    })
+}
+
+/// Bodies below this are copied into memory of exactly their size.
+const COPIED_BELOW_BYTES: usize = 64 * 1024;
+
+/// What arrives lies in the connection's read buffer, and a slice of it would keep the whole buffer alive for as long as
+/// the copy is kept. A large body fills its buffer and stays where it is.
+fn own_body(body: Bytes) -> Bytes {
+    if body.len() < COPIED_BELOW_BYTES { Bytes::copy_from_slice(&body) } else { body }
+}
+
+/// Fields in memory of their own, for the same reason.
+fn own(headers: &HeaderMap) -> HeaderMap {
+    let mut owned = HeaderMap::with_capacity(headers.len());
+    for (name, value) in headers {
+        let name = HeaderName::from_bytes(name.as_str().as_bytes()).unwrap_or_else(|_| name.clone());
+        let mut copy = HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone());
+        copy.set_sensitive(value.is_sensitive());
+        owned.append(name, copy);
+    }
+    owned
 }
 
 /// The fields that are kept.
@@ -84,12 +111,27 @@ pub(crate) fn validators(answer: &HeaderMap, request: &HeaderMap) -> HeaderMap {
     }
     if validators.is_empty() {
         for (asked, name) in [(IF_NONE_MATCH, ETAG), (IF_MODIFIED_SINCE, LAST_MODIFIED)] {
-            if let Some(value) = request.get(asked) {
+            // Of several, nobody knows which one it was.
+            let mut lines = request.get_all(asked).iter();
+            if let (Some(value), None) = (lines.next(), lines.next())
+                && is_one(value.as_bytes())
+            {
                 validators.insert(name, value.clone());
             }
         }
     }
     validators
+}
+
+/// Whether a conditional field names exactly one entity tag or date.
+fn is_one(value: &[u8]) -> bool {
+    let value = value.trim_ascii();
+    let tag = value.strip_prefix(b"W/").unwrap_or(value);
+    match tag.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")) {
+        Some(inside) => !inside.contains(&b'"'),
+        // A date holds a comma of its own; a list of tags, a star or an unquoted tag does not begin with a letter's day.
+        None => value.first().is_some_and(u8::is_ascii_alphabetic) && !value.contains(&b'"'),
+    }
 }
 
 #[cfg(test)]
@@ -121,5 +163,30 @@ mod tests {
         assert_eq!(names, ["content-length", "date", "etag", "x-anything"]);
         assert_eq!(copy.headers[DATE], "Mon, 30 Nov 2026 00:00:00 GMT");
         assert_eq!(copy.headers[CONTENT_LENGTH], "5");
+    }
+
+    /// A slice of a read buffer keeps the whole buffer: what is kept has memory of its own.
+    #[test]
+    fn a_small_copy_does_not_keep_the_buffer_that_it_came_in() {
+        let buffer = Bytes::from(vec![b'x'; 8192]);
+        let slice = buffer.slice(100..200);
+        let kept = own_body(slice.clone());
+        assert_eq!(kept, slice);
+        assert!(!buffer.as_ptr_range().contains(&kept.as_ptr()));
+        let mut headers = HeaderMap::new();
+        headers.insert("x-a", HeaderValue::from_maybe_shared(slice).unwrap());
+        let owned = own(&headers);
+        assert_eq!(owned, headers);
+        assert!(!buffer.as_ptr_range().contains(&owned["x-a"].as_bytes().as_ptr()));
+    }
+
+    #[test]
+    fn only_one_tag_or_one_date_tells_what_a_304_confirms() {
+        for one in ["\"a\"", "W/\"a\"", " \"a,b\" ", "Mon, 30 Nov 2026 00:00:00 GMT"] {
+            assert!(is_one(one.as_bytes()), "{one}");
+        }
+        for other in ["\"a\", \"b\"", "*", "", "\"a\",\"b\"", "W/\"a\", \"b\""] {
+            assert!(!is_one(other.as_bytes()), "{other}");
+        }
     }
 }

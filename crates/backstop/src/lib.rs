@@ -27,6 +27,7 @@ mod body;
 mod budget;
 pub mod builder;
 pub mod call;
+pub mod canonical;
 pub mod clock;
 pub mod correct;
 mod driver;

@@ -3,10 +3,14 @@
 use backstop_engine::flow::{CopyUse, Method, RequestFacts};
 use backstop_engine::policy::{KeyPart, PublicRead};
 use backstop_store::{CopyKey, Target};
-use http::header::{ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, COOKIE, HOST};
+use http::header::{
+    ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, COOKIE, HOST,
+    TRANSFER_ENCODING,
+};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
 
+use crate::canonical;
 use crate::language::negotiate;
 
 /// The values of a path template's parameters, as an extension of the request. Whoever matches routes sets it.
@@ -25,6 +29,15 @@ impl PathParameters {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Personal;
 
+/// Says that the client's own credentials were looked at before the request came here, as an extension: what
+/// [`Personal`] does not mark is not somebody's own, whatever fields the operator has set since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Examined;
+
+/// Further bytes that tell copies apart, as an extension: what the dependency sees and no other part of the key holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlsoKey(pub Vec<u8>);
+
 /// What a method promises (RFC 9110 section 9.2.1); an unknown method promises nothing.
 pub fn method(method: &http::Method) -> Method {
     match *method {
@@ -35,12 +48,14 @@ pub fn method(method: &http::Method) -> Method {
     }
 }
 
-/// What a request addresses: host in lower case, path and query as they were sent.
+/// What a request addresses, spelt in one way (see [`canonical`](crate::canonical)): a write withdraws the copies of its
+/// target however either of them was written.
 pub fn target(parts: &Parts) -> Target {
     let authority = parts.uri.authority().map(|authority| authority.as_str());
     let host =
         authority.or_else(|| parts.headers.get(HOST).and_then(|host| host.to_str().ok())).unwrap_or_default();
-    Target::new(&host.to_ascii_lowercase(), parts.uri.path(), parts.uri.query())
+    let query = parts.uri.query().map(canonical::escapes);
+    Target::new(&canonical::host(host), &canonical::escapes(parts.uri.path()), query.as_deref())
 }
 
 /// The facts of a request on a route without copies.
@@ -51,9 +66,9 @@ pub fn facts(parts: &Parts) -> RequestFacts {
 /// Whether the request is somebody's own.
 fn has_credential(parts: &Parts) -> bool {
     let headers = &parts.headers;
-    headers.contains_key(AUTHORIZATION)
-        || headers.contains_key(COOKIE)
-        || parts.extensions.get::<Personal>().is_some()
+    let shows = || headers.contains_key(AUTHORIZATION) || headers.contains_key(COOKIE);
+    let examined = parts.extensions.get::<Examined>().is_some();
+    parts.extensions.get::<Personal>().is_some() || (!examined && shows())
 }
 
 /// A request on a `public_read` route, made ready to be sent on.
@@ -80,7 +95,8 @@ impl Read {
         parts.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let credential = has_credential(parts);
         let no_language = !rules.languages.is_empty() && language.is_none();
-        let copies = if credential || no_language {
+        // An answer to content of a request's own is nobody else's (RFC 9110 section 9.3.1 gives it no meaning).
+        let copies = if credential || no_language || announces_content(&parts.headers) {
             CopyUse::Never
         } else if says_no_store(&parts.headers) {
             CopyUse::ServeOnly
@@ -101,6 +117,9 @@ impl Read {
             } else {
                 encode(&mut partition, part_value(part, parts, language.as_deref()));
             }
+        }
+        if let Some(AlsoKey(more)) = parts.extensions.get() {
+            encode(&mut partition, Some(more));
         }
         let key = CopyKey { target: target(parts), route: route.into(), partition: partition.into() };
         Self { facts, key, language }
@@ -131,6 +150,10 @@ fn encode(partition: &mut Vec<u8>, value: Option<&[u8]>) {
             partition.extend_from_slice(value);
         }
     }
+}
+
+fn announces_content(headers: &HeaderMap) -> bool {
+    headers.contains_key(TRANSFER_ENCODING) || headers.get(CONTENT_LENGTH).is_some_and(|length| length != "0")
 }
 
 fn says_no_store(headers: &HeaderMap) -> bool {

@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &Run, printer: Printer) -> Exit {
             return Exit::Error;
         }
     };
-    logs::start(arguments.log);
+    let _log_ends_with_the_command = logs::start(arguments.log, std::io::stderr());
     match serve(loaded, printer) {
         Ok(()) => Exit::Success,
         Err(error) => {

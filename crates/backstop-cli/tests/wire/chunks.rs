@@ -88,3 +88,26 @@ fn endless_extensions_are_cut_off() {
         assert_eq!(wires.origin.count_where(|request| request.complete), 0);
     });
 }
+
+/// RFC 9110 section 9.3.1: content of a GET has no meaning of its own, but an origin may have given it one.
+#[test]
+fn content_of_a_read_reaches_the_origin() {
+    run(async {
+        let wires = Wires::open().await;
+        for method in ["GET", "HEAD", "OPTIONS"] {
+            wires.origin.forget();
+            let said = wires
+                .say(format!(
+                    "{method} /p/1 HTTP/1.1\r\nHost: shop\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n7\r\ncontent\r\n0\r\n\r\n"
+                ))
+                .await;
+            said.closed(method);
+            let [request] = &wires.origin.requests()[..] else { panic!("one request: {said:?}") };
+            assert_eq!(
+                (request.text().as_str(), request.complete, request.ambiguous),
+                ("content", true, false)
+            );
+            assert_eq!(request.header("transfer-encoding"), Some("chunked"));
+        }
+    });
+}

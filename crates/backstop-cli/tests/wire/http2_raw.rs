@@ -1,17 +1,23 @@
 //! HTTP/2 frames by hand: what no well-behaved client can be made to send.
 
+use std::time::Duration;
+
+use backstop_lab::origin::{Answer as Given, Matcher};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::raw::Wires;
-use crate::support::{BOUND, expect, run};
+use crate::raw::{Wires, direct};
+use crate::support::{BOUND, Policy, expect, run};
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const RESET: u8 = 3;
 const SETTINGS: u8 = 4;
+const PING: u8 = 6;
 const GO_AWAY: u8 = 7;
+const WINDOW_UPDATE: u8 = 8;
+const ACK: u8 = 1;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 
@@ -44,31 +50,64 @@ enum Answer {
     Head(u8),
 }
 
-async fn send(wires: &Wires, frames: &[Vec<u8>]) -> Answer {
-    let mut stream = TcpStream::connect(wires.gateway.addr).await.expect("the gateway accepts");
-    let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
-    bytes.extend(frame(SETTINGS, 0, 0, &[]));
-    frames.iter().for_each(|frame| bytes.extend_from_slice(frame));
-    stream.write_all(&bytes).await.expect("the gateway reads");
-    let reading = async {
-        loop {
+/// A connection that does only what it is told.
+struct Raw(TcpStream);
+
+struct Came {
+    kind: u8,
+    flags: u8,
+    payload: Vec<u8>,
+}
+
+impl Raw {
+    async fn open(wires: &Wires, settings: &[u8], frames: &[Vec<u8>]) -> Self {
+        let mut raw = Self(TcpStream::connect(wires.gateway.addr).await.expect("the gateway accepts"));
+        let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+        bytes.extend(frame(SETTINGS, 0, 0, settings));
+        frames.iter().for_each(|frame| bytes.extend_from_slice(frame));
+        raw.send(&bytes).await;
+        raw
+    }
+
+    async fn send(&mut self, bytes: &[u8]) {
+        self.0.write_all(bytes).await.expect("the gateway reads");
+    }
+
+    /// The next frame; `None` at the end of the connection.
+    async fn next(&mut self) -> Option<Came> {
+        let reading = async {
             let mut head = [0; 9];
-            if stream.read_exact(&mut head).await.is_err() {
-                return Answer::Error;
-            }
+            self.0.read_exact(&mut head).await.ok()?;
             let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
             let mut payload = vec![0; length];
-            if stream.read_exact(&mut payload).await.is_err() {
-                return Answer::Error;
-            }
-            match head[3] {
-                RESET | GO_AWAY => return Answer::Error,
-                HEADERS => return Answer::Head(payload[0]),
-                _ => {}
+            self.0.read_exact(&mut payload).await.ok()?;
+            Some(Came { kind: head[3], flags: head[4], payload })
+        };
+        timeout(BOUND, reading).await.expect("a frame or the end in time")
+    }
+
+    /// Whether the gateway answers on this connection.
+    async fn lives(&mut self) -> bool {
+        self.send(&frame(PING, 0, 0, b"are you?")).await;
+        while let Some(came) = self.next().await {
+            if came.kind == PING && came.flags == ACK && came.payload == b"are you?" {
+                return true;
             }
         }
-    };
-    timeout(BOUND, reading).await.expect("an answer in time")
+        false
+    }
+}
+
+async fn send(wires: &Wires, frames: &[Vec<u8>]) -> Answer {
+    let mut raw = Raw::open(wires, &[], frames).await;
+    while let Some(came) = raw.next().await {
+        match came.kind {
+            RESET | GO_AWAY => return Answer::Error,
+            HEADERS => return Answer::Head(came.payload[0]),
+            _ => {}
+        }
+    }
+    Answer::Error
 }
 
 const WHOLE: [(&str, &str); 4] =
@@ -139,5 +178,118 @@ fn a_length_that_the_data_contradicts_is_never_completed() {
         }
         expect::idle(&wires.gateway).await;
         assert_eq!(wires.origin.count_where(|request| request.complete), 0, "{:?}", wires.origin.requests());
+    });
+}
+
+/// Also with methods that have content hardly ever, and without its length.
+#[test]
+fn content_without_a_length_reaches_the_origin() {
+    run(async {
+        let wires = Wires::open().await;
+        for method in ["GET", "HEAD", "POST"] {
+            wires.origin.forget();
+            let request = [(":method", method), WHOLE[1], WHOLE[2], WHOLE[3]];
+            let headers = frame(HEADERS, END_HEADERS, 1, &fields(&request));
+            let answer = send(&wires, &[headers, frame(DATA, END_STREAM, 1, b"content")]).await;
+            assert_eq!(answer, Answer::Head(0x88), "{method}");
+            let [request] = &wires.origin.requests()[..] else { panic!("one request") };
+            assert_eq!(
+                (request.text().as_str(), request.complete, request.ambiguous),
+                ("content", true, false)
+            );
+            assert_eq!(request.header("transfer-encoding"), Some("chunked"));
+        }
+        expect::idle(&wires.gateway).await;
+    });
+}
+
+/// Answers of 60 000 bytes, collected and passed on as they come, to whom takes them within 5 s.
+async fn large() -> Wires {
+    let wires = Wires::with(|origin| {
+        Policy::empty()
+            .gateway("limits = { reply_time = \"5s\" }")
+            .dependency("catalog", origin, "")
+            .route(
+                "read.public_read",
+                "match = \"GET /p/1\"\ndependency = \"catalog\"\ndeadline = \"2s\"\nin_flight = 8\nmax_age = \"60s\"",
+            )
+            .route("rest.direct", &direct("*", ""))
+    })
+    .await;
+    wires.origin.on(Matcher::any(), Given::new(200).body(vec![b'x'; 60_000]));
+    wires
+}
+
+/// `SETTINGS_INITIAL_WINDOW_SIZE`.
+fn window(size: u16) -> [u8; 6] {
+    let [high, low] = size.to_be_bytes();
+    [0, 4, 0, 0, high, low]
+}
+
+/// A window of one byte takes the whole answer from whoever gives it, and gives none of it to the client.
+#[test]
+fn a_reply_behind_a_shut_window_ends_the_connection() {
+    run(async {
+        let wires = large().await;
+        let mut hand = wires.gateway.hand();
+        hand.freeze();
+        for path in ["/p/1", "/p/2"] {
+            let request = [WHOLE[0], WHOLE[1], WHOLE[2], (":path", path)];
+            let headers = frame(HEADERS, END_STREAM | END_HEADERS, 1, &fields(&request));
+            let mut raw = Raw::open(&wires, &window(1), &[headers]).await;
+            while raw.next().await.expect("the first byte").kind != DATA {}
+            hand.advance(Duration::from_millis(4_900));
+            assert!(raw.lives().await, "{path}");
+            hand.advance(Duration::from_millis(200));
+            while raw.next().await.is_some() {}
+        }
+        expect::idle(&wires.gateway).await;
+    });
+}
+
+/// A slow reader is one that takes something: it gets its answer although all of it takes longer.
+#[test]
+fn a_slow_reader_gets_its_whole_answer() {
+    run(async {
+        let wires = large().await;
+        let mut hand = wires.gateway.hand();
+        hand.freeze();
+        let headers = frame(HEADERS, END_STREAM | END_HEADERS, 1, &fields(&WHOLE));
+        let mut raw = Raw::open(&wires, &window(16_384), &[headers]).await;
+        let (mut bytes, mut allowed, mut ended) = (0, 16_384, false);
+        while !ended {
+            while bytes < allowed && !ended {
+                let came = raw.next().await.expect("a piece");
+                if came.kind == DATA {
+                    bytes += came.payload.len();
+                    ended = came.flags & END_STREAM != 0;
+                }
+            }
+            hand.advance(Duration::from_millis(4_900));
+            raw.send(&frame(WINDOW_UPDATE, 0, 1, &16_384_u32.to_be_bytes())).await;
+            allowed += 16_384;
+        }
+        assert_eq!(bytes, 60_000);
+    });
+}
+
+/// A client that rests for a minute is told to come again.
+#[test]
+fn a_connection_that_rests_is_closed() {
+    run(async {
+        let wires = Wires::open().await;
+        let mut hand = wires.gateway.hand();
+        hand.freeze();
+        let headers = frame(HEADERS, END_STREAM | END_HEADERS, 1, &fields(&WHOLE));
+        let mut raw = Raw::open(&wires, &[], &[headers]).await;
+        while raw.next().await.expect("an answer").kind != HEADERS {}
+        expect::idle(&wires.gateway).await;
+        hand.advance(Duration::from_millis(59_900));
+        assert!(raw.lives().await);
+        hand.advance(Duration::from_millis(200));
+        while raw.next().await.expect("a word before the end").kind != GO_AWAY {}
+        // It does not say that it understood, and is left all the same.
+        hand.advance(Duration::from_millis(60_100));
+        while raw.next().await.is_some() {}
     });
 }

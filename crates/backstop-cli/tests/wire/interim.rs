@@ -3,6 +3,7 @@
 use backstop_lab::origin::{Answer, Behaviour, Gate, Matcher, Then};
 
 use crate::raw::{Wires, direct, read_out};
+use crate::streaming::peak_memory;
 use crate::support::{BOUND, Policy, run};
 
 const STYLE: [(&str, &str); 1] = [("Link", "</style.css>; rel=preload")];
@@ -116,5 +117,33 @@ fn a_late_hint_never_reaches_the_next_request() {
         next.open();
         let answer = connection.read_response().await.unwrap();
         assert_eq!((answer.status(), answer.informational.len()), (200, 0), "{:?}", answer.informational);
+    });
+}
+
+/// A client that does not read leaves no hints behind in memory, and gets its answer all the same.
+#[test]
+fn hints_for_a_client_that_does_not_read_take_little_memory() {
+    run(async {
+        let wires = Wires::with(|origin| {
+            Policy::empty()
+                .dependency("catalog", origin, "")
+                .route("all.direct", &direct("*", "deadline = \"9s\""))
+        })
+        .await;
+        let link = format!("Link: <{}>\r\n", "x".repeat(7_000));
+        // So large that few of them are left out for coming together.
+        let hint = format!("HTTP/1.1 103 Early Hints\r\n{}\r\n", link.repeat(3));
+        let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+        let hints = hint.repeat((64 << 20) / hint.len());
+        wires.gateway.get("/small", &[]).await;
+        let before = peak_memory(&wires.gateway);
+        wires.origin.on(Matcher::path("/hints"), Behaviour::raw(hints + answer, Then::KeepAlive));
+        let mut connection = wires.connect().await;
+        connection.send(b"GET /hints HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n").await.unwrap();
+        wires.gateway.metrics_until(|metrics| metrics.outcome("normal") == 2).await;
+        let grown = peak_memory(&wires.gateway).saturating_sub(before);
+        assert!(grown < 16 << 20, "{} MiB more", grown >> 20);
+        let tail = connection.read_to_end().await;
+        assert!(tail.bytes.ends_with(b"\r\n\r\n{}"), "{} bytes", tail.bytes.len());
     });
 }

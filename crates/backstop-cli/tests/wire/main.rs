@@ -10,6 +10,7 @@ mod support;
 mod admin;
 mod answers;
 mod chunks;
+mod connections;
 mod deadline;
 mod expectation;
 mod fields;

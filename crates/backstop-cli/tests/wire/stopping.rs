@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use backstop_lab::client::Ending;
-use backstop_lab::origin::{Answer, Gate, Matcher};
+use backstop_lab::origin::{Answer, Behaviour, Gate, Matcher};
 use tokio::time::Instant;
 
 use crate::raw::{Wires, direct, everything};
 use crate::saturation::hold;
 use crate::support::gateway::{folder, output};
 use crate::support::shop::{SPANISH, down};
-use crate::support::{Gateway, Policy, Shop, expect, product, run};
+use crate::support::{BOUND, Gateway, Policy, Shop, expect, product, run};
 
 #[test]
 fn a_request_under_way_finishes_and_new_ones_are_refused_at_once() {
@@ -43,6 +43,44 @@ fn a_request_under_way_finishes_and_new_ones_are_refused_at_once() {
         assert_eq!(held[0].read_to_end().await.ending, Ending::Fin);
         assert_eq!(wires.gateway.wait().code(), Some(0));
         assert_eq!(wires.origin.stats().connections_open, 0);
+    });
+}
+
+/// An answer is given when the client has it, not when it lies ready for it.
+#[test]
+fn answers_that_wait_for_slow_readers_are_not_cut() {
+    run(async {
+        let mut wires = Wires::with(|origin| {
+            Policy::empty()
+                .gateway("limits = { head = \"1 MiB\" }")
+                .dependency("catalog", origin, "")
+                .route("all.direct", &direct("*", "idle = \"9s\""))
+        })
+        .await;
+        // hyper keeps up to as much as a head of what the system does not take: among these sizes, some lie there.
+        const STEP: usize = 512 << 10;
+        wires.origin.default(Behaviour::from_fn(|request| {
+            let steps = request.target.trim_start_matches('/').parse().unwrap_or(0);
+            Answer::new(200).body(vec![b'x'; steps * STEP])
+        }));
+        let mut connections = Vec::new();
+        for steps in 1..=16_usize {
+            let mut connection = wires.connect().await;
+            let head = format!("GET /{steps} HTTP/1.1\r\nHost: shop\r\n\r\n");
+            connection.send(head.as_bytes()).await.unwrap();
+            connections.push((steps, connection));
+        }
+        wires.origin.wait_until(BOUND, |stats| stats.requests == 16).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        wires.gateway.signal("TERM");
+        for (steps, mut connection) in connections.into_iter().rev() {
+            let answer =
+                connection.read_response().await.unwrap_or_else(|error| panic!("{steps}: {error:?}"));
+            assert_eq!((answer.status(), answer.body.len(), answer.is_complete()), (200, steps * STEP, true));
+            assert_eq!(connection.read_to_end().await.ending, Ending::Fin);
+            tokio::time::sleep(Duration::from_millis(30)).await;
+        }
+        assert_eq!(wires.gateway.wait().code(), Some(0));
     });
 }
 

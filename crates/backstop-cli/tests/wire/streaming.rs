@@ -12,7 +12,7 @@ use crate::support::{BOUND, Gateway, Policy, expect, products, run};
 const LARGE: usize = 200 << 20;
 
 /// The most memory that the gateway's process has had so far, in bytes.
-fn peak_memory(gateway: &Gateway) -> usize {
+pub fn peak_memory(gateway: &Gateway) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.pid())).expect("the process");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("its peak");
     line.trim().trim_end_matches("kB").trim().parse::<usize>().expect("a number") * 1024

@@ -60,7 +60,7 @@ pub(crate) fn nginx(work: Work) -> Result<Proxy, Failed> {
          limit_conn_zone $server_name zone=all:1m;\n\
          proxy_cache_path c keys_zone=copies:8m;\n\
          upstream origin {{ server 127.0.0.1:{origin} max_fails=0; keepalive 256; keepalive_requests 1000000000; }}\n\
-         server {{ listen 127.0.0.1:{listen} backlog=4096; location / {{\n\
+         server {{ listen 127.0.0.1:{listen} backlog=4096; server_name bench; location / {{\n\
          proxy_pass http://origin; proxy_http_version 1.1; proxy_set_header Connection \"\"; proxy_set_header Host $host;\n{location} }} }} }}\n"
     );
     std::fs::write(folder.join("nginx.conf"), config)?;

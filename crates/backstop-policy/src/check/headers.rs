@@ -16,6 +16,9 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
         for edits in common.request_headers.iter().chain(&common.response_headers) {
             conflict(&edits.value, cx);
         }
+        if let Some(edits) = &common.request_headers {
+            meaning(&edits.value, route.public_read().is_some(), cx);
+        }
         if let Some(edits) = &common.response_headers {
             telling(&edits.value, cx);
         }
@@ -44,6 +47,30 @@ fn conflict(edits: &HeaderEditsTable, cx: &mut Context<'_>) {
                     .help("setting a field replaces it; removing it as well is not needed"),
             );
         }
+    }
+}
+
+/// Request fields that change which answer comes.
+const MEANING: [&str; 8] = [
+    "cache-control",
+    "expect",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-range",
+    "if-unmodified-since",
+    "range",
+];
+
+fn meaning(edits: &HeaderEditsTable, has_copies: bool, cx: &mut Context<'_>) {
+    // By `via` the gateway knows its own requests when they come back.
+    let reserved = |name: &str| name == "via" || (has_copies && MEANING.contains(&name));
+    for name in set(edits).filter(|name| reserved(&name.value.0)) {
+        let message = format!("`{}` is not the policy's to set here", name.value.0);
+        cx.report(
+            Finding::new(Code::ReservedHeader, name.bytes.clone(), message)
+                .help("leave it: set for all, no answer would be whole, none could be kept, or a loop would go unnoticed"),
+        );
     }
 }
 

@@ -58,7 +58,7 @@ table! {
         /// The answer may stream without end: `deadline` then ends with the response head, and after it no gap may be
         /// longer than this.
         "idle" idle: PositiveTime = Default("no stream: the deadline covers the whole answer");
-        /// Routes whose copies a successful or unknown write withdraws. Copies of the same path, whatever its query, are withdrawn always.
+        /// Routes whose copies a successful or unknown write withdraws. Copies of the same path, whatever its query, are withdrawn always. Where the paths have parameters of the same names, only the path with the same values is withdrawn, else the whole route.
         "withdraws" withdraws: OneOrMany<Name> = Default("none");
     }
 }

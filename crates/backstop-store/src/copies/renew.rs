@@ -14,10 +14,10 @@ use http::header::{
     CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, LAST_MODIFIED,
     TRANSFER_ENCODING,
 };
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::{Copies, Inner};
-use crate::copy::StoredCopy;
+use crate::copy::{StoredCopy, fields_bytes};
 use crate::index::Shard;
 use crate::key::CopyKey;
 use crate::marks::ReadTicket;
@@ -54,7 +54,7 @@ pub enum RenewOutcome {
     Withdrawn,
     /// It lies on disk only: it is read back and renewed in the background.
     Pending,
-    /// It lies on disk only, and too many reads wait: it keeps its date.
+    /// It lies on disk only, and too many reads, or too many bytes of fields, wait: it keeps its date.
     Unreadable,
 }
 
@@ -107,6 +107,22 @@ pub(crate) struct OwnedRenewal {
     ticket: ReadTicket,
 }
 
+impl OwnedRenewal {
+    pub(crate) fn new(
+        validators: &HeaderMap,
+        headers: &HeaderMap,
+        facts: CopyFacts,
+        ticket: ReadTicket,
+    ) -> Self {
+        Self { validators: owned(validators), headers: owned(headers), facts, ticket }
+    }
+
+    /// The memory that it takes, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + fields_bytes(&self.validators) + fields_bytes(&self.headers)
+    }
+}
+
 impl Inner {
     /// Whether an answer read under `ticket` may no longer be stored.
     fn withdrawn(&self, shard: &Shard, key: &CopyKey, ticket: ReadTicket) -> bool {
@@ -116,12 +132,7 @@ impl Inner {
     }
 
     fn renew_from_disk(&self, put: Put, renewal: Renewal<'_>, ticket: ReadTicket) -> RenewOutcome {
-        let renewal = OwnedRenewal {
-            validators: renewal.validators.clone(),
-            headers: renewal.headers.clone(),
-            facts: renewal.facts,
-            ticket,
-        };
+        let renewal = OwnedRenewal::new(renewal.validators, renewal.headers, renewal.facts, ticket);
         let purpose = Purpose::Renew(Box::new(renewal));
         match self.queue.as_ref().map(|queue| queue.fetch(Fetch { put, purpose })) {
             Some(Ok(())) => RenewOutcome::Pending,
@@ -148,6 +159,21 @@ impl Inner {
         drop(shard);
         self.evicted(&evicted);
     }
+}
+
+/// Fields in memory of their own: a value that arrived is a slice of a connection's read buffer, and would keep all of
+/// it, counted by nobody, for as long as it is kept itself.
+fn owned(fields: &HeaderMap) -> HeaderMap {
+    let copy = |value: &HeaderValue| {
+        let mut copy = HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone());
+        copy.set_sensitive(value.is_sensitive());
+        copy
+    };
+    let mut owned = HeaderMap::with_capacity(fields.keys_len());
+    for (name, value) in fields {
+        owned.append(name.clone(), copy(value));
+    }
+    owned
 }
 
 /// The copy with its new date and fields, sharing the body; `None` if the origin spoke of another content.
@@ -181,6 +207,7 @@ fn same_content(stored: &HeaderMap, confirmed: &HeaderMap) -> bool {
 /// The stored fields, those replaced that the origin sent again.
 fn updated(stored: &HeaderMap, sent: &HeaderMap) -> HeaderMap {
     let mut headers = stored.clone();
+    let sent = owned(sent);
     for name in sent.keys().filter(|name| !KEPT.contains(name)) {
         headers.remove(name);
         for value in sent.get_all(name) {
@@ -192,7 +219,7 @@ fn updated(stored: &HeaderMap, sent: &HeaderMap) -> HeaderMap {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
+    use bytes::Bytes;
     use http::header::{CACHE_CONTROL, SET_COOKIE};
 
     use super::*;
@@ -213,6 +240,19 @@ mod tests {
         assert!(same_content(&stored, &fields(&[(LAST_MODIFIED, "yesterday")])));
         assert!(!same_content(&stored, &fields(&[])));
         assert!(!same_content(&fields(&[]), &fields(&[(ETAG, "\"a\"")])));
+    }
+
+    #[test]
+    fn fields_of_a_renewal_keep_no_buffer_alive() {
+        let buffer = Bytes::from(vec![b'x'; 30_000]);
+        let mut sent = HeaderMap::new();
+        sent.append(CACHE_CONTROL, HeaderValue::from_maybe_shared(buffer.slice(..10)).unwrap());
+        assert!(!buffer.is_unique());
+        let kept = (owned(&sent), updated(&HeaderMap::new(), &sent));
+        assert_eq!(kept.0, sent);
+        assert_eq!(kept.1, sent);
+        drop(sent);
+        assert!(buffer.is_unique());
     }
 
     #[test]

@@ -102,3 +102,52 @@ impl Inner {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::disk::DiskError;
+    use crate::index::SHARDS;
+    use crate::marks::tests::SHARD_BYTES;
+    use crate::options::StoreOptions;
+    use crate::testing::{FakeMedium, now};
+
+    /// What clients choose the size of must not be remembered at that size: withdrawals of targets that have no copy.
+    fn withdraw_long_names(store: &Copies) -> usize {
+        let long = "x".repeat(30_000);
+        for number in 0..10_000 {
+            let (path, query) = (format!("/{number}/{long}"), format!("{number}&{long}"));
+            let withdrawal = match number % 3 {
+                0 => Withdrawal::Target(Target::new("h", &path, None)),
+                1 => Withdrawal::Target(Target::new("h", "/p", Some(&query))),
+                _ => Withdrawal::Path { host: "h".into(), path: path.into() },
+            };
+            drop(store.withdraw(withdrawal, now(1)));
+        }
+        (0..SHARDS as u16).map(|shard| store.inner.index.read(shard).marks.bytes()).sum()
+    }
+
+    #[test]
+    fn marks_of_long_names_take_no_more_than_those_of_short_ones() {
+        let bytes = withdraw_long_names(&Copies::memory(1024 * 1024));
+        assert!((500_000..2_000_000).contains(&bytes), "{bytes}");
+        assert_eq!(SHARDS * SHARD_BYTES, 26 * 1024 * 1024, "the most, as documented");
+    }
+
+    #[test]
+    fn withdrawals_that_wait_for_an_unreadable_disk_keep_no_names() {
+        let disk = FakeMedium::default();
+        disk.fail(Some(DiskError::Failed("broken".into())));
+        let options = StoreOptions {
+            retry_pause: (Duration::from_secs(600), Duration::from_secs(600)),
+            ..StoreOptions::new("")
+        };
+        let (store, _) = Copies::open_on(Box::new(disk), options, now(0));
+        let marks = withdraw_long_names(&store);
+        let queued = store.inner.queue.as_ref().map_or(0, |queue| queue.erase_bytes());
+        assert_eq!(store.health().withdrawals_unconfirmed, 10_000);
+        assert!(marks < 2_000_000 && queued < 16_384, "{marks} {queued}");
+    }
+}

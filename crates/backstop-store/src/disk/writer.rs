@@ -147,7 +147,7 @@ impl Writer {
         let taken = contain(|| take(&self.inner, &*disk, first))?;
         self.taken_over = true;
         self.sequence = self.sequence.max(taken.next_sequence);
-        self.queue.delete(&taken.unwanted);
+        self.queue.delete_found(&taken.unwanted);
         self.inner.counters.disk_bytes.store(disk.bytes(), std::sync::atomic::Ordering::Relaxed);
         report.copies = taken.copies;
         report.corrupt += taken.corrupt;

@@ -1,0 +1,92 @@
+//! Whatever the origin sees and the key does not hold must not make a copy for others.
+
+use backstop_lab::origin::{Answer, Behaviour, Matcher};
+
+use crate::support::shop::SPANISH;
+use crate::support::{Policy, Shop, expect, product, run};
+
+/// RFC 9110 section 9.3.1 gives the content of a GET no meaning; an origin that answers by it answers nobody else.
+#[test]
+fn an_answer_to_a_gets_own_content_is_nobody_elses() {
+    run(async {
+        let shop = Shop::open().await;
+        shop.origin.on(
+            Matcher::any(),
+            Behaviour::from_fn(|request| {
+                let text = if request.body.is_empty() { "plain" } else { "from the content" };
+                Answer::json(product("1", text, "es"))
+            }),
+        );
+        let fat = shop.gateway.request("GET", "/p/1", &SPANISH, b"EVIL").await;
+        expect::live(&fat, 200, &product("1", "from the content", "es"));
+        shop.goes_down().await;
+        expect::no_copy(&shop.get("1").await, "missing", "connect");
+    });
+}
+
+/// A trusted peer passes on what its own client claims: another claim is another copy.
+#[test]
+fn what_a_trusted_peer_tells_of_its_client_is_part_of_the_key() {
+    run(async {
+        let shop = Shop::with(|origin| Policy::shop(origin).gateway("trusted = [\"127.0.0.1\"]")).await;
+        let claiming = [SPANISH[0], SPANISH[1], SPANISH[2], ("X-Forwarded-Host", "evil.example")];
+        shop.gateway.get("/p/1", &claiming).await;
+        shop.goes_down().await;
+        expect::no_copy(&shop.get("1").await, "missing", "connect");
+        expect::copy(&shop.gateway.get("/p/1", &claiming).await, &product("1", "first", "es"), 0, "connect");
+    });
+}
+
+/// The policy may remove a credential before forwarding; the answer is this caller's all the same.
+#[test]
+fn a_credential_that_is_removed_still_makes_a_request_somebodys_own() {
+    run(async {
+        let shop = Shop::with(|origin| {
+            let removing = Policy::description("request_headers = { remove = [\"authorization\"] }");
+            Policy::shop(origin).replace_route("description.public_read", &removing)
+        })
+        .await;
+        let own = [SPANISH[0], SPANISH[1], SPANISH[2], ("Authorization", "Bearer alice")];
+        assert_eq!(shop.gateway.get("/p/1", &own).await.status(), 200);
+        assert_eq!(shop.origin.requests()[0].header("authorization"), None);
+        shop.goes_down().await;
+        expect::no_copy(&shop.get("1").await, "missing", "connect");
+    });
+}
+
+/// The gateway's own credential, set by the policy for all requests, makes none of them somebody's own.
+#[test]
+fn the_gateways_own_credential_does_not_hinder_copies() {
+    run(async {
+        let shop = Shop::with(|origin| {
+            let setting =
+                Policy::description("request_headers = { set = { authorization = \"Bearer gateway\" } }");
+            Policy::shop(origin).replace_route("description.public_read", &setting)
+        })
+        .await;
+        shop.get("1").await;
+        assert_eq!(shop.origin.requests()[0].header("authorization"), Some("Bearer gateway"));
+        shop.goes_down().await;
+        expect::copy(&shop.get("1").await, &product("1", "first", "es"), 0, "connect");
+    });
+}
+
+/// A 304 that names no validator confirms what was asked with, if that is one; of two, nobody knows which.
+#[test]
+fn a_304_to_a_question_about_two_answers_renews_neither() {
+    run(async {
+        let mut shop = Shop::open().await;
+        let tagged = Answer::json(product("1", "first", "es")).header("ETag", "\"a\"");
+        shop.origin.on(Matcher::any(), tagged);
+        shop.get("1").await;
+        shop.pass(8.0);
+        shop.origin.on(Matcher::any(), Behaviour::status(304));
+        for asked in [vec!["\"a\", \"b\""], vec!["\"a\"", "\"b\""], vec!["*"]] {
+            let mut fields = SPANISH.to_vec();
+            fields.extend(asked.iter().map(|tag| ("If-None-Match", *tag)));
+            assert_eq!(shop.gateway.get("/p/1", &fields).await.status(), 304);
+        }
+        shop.goes_down().await;
+        expect::copy(&shop.get("1").await, &product("1", "first", "es"), 8, "connect");
+    });
+}

@@ -1,0 +1,69 @@
+//! Two spellings of one resource are one resource (RFC 3986 section 6.2.2): a write by one withdraws what was read by the
+//! other. What is forwarded stays as it came.
+
+use crate::support::shop::SPANISH;
+use crate::support::{Policy, Shop, expect, product, run};
+
+fn on(host: &str) -> [(&str, &str); 3] {
+    [SPANISH[0], SPANISH[1], ("Host", host)]
+}
+
+#[test]
+fn a_write_withdraws_whatever_its_spelling() {
+    run(async {
+        for (host, path) in [
+            ("shop.example", "/p/%31"),
+            ("shop.example", "/%70/1"),
+            ("SHOP.example", "/p/1"),
+            ("shop.example:80", "/p/1"),
+            ("shop.example:", "/p/1"),
+            ("shop.example.", "/p/1"),
+        ] {
+            let shop = Shop::open().await;
+            shop.get("1").await;
+            let written = shop.gateway.request("PUT", path, &on(host), b"new").await;
+            assert_eq!(written.status(), 200, "{host}{path}");
+            let seen = shop.origin.requests().last().expect("the write").target.clone();
+            assert_eq!(seen, path, "forwarded as it came");
+            shop.goes_down().await;
+            expect::no_copy(&shop.get("1").await, "missing", "connect");
+        }
+    });
+}
+
+#[test]
+fn a_named_withdrawal_reaches_another_spelling_and_every_host_of_the_route() {
+    run(async {
+        let hosts = "host = [\"shop.example\", \"www.shop.example\"]";
+        let shop = Shop::with(|origin| {
+            Policy::empty()
+                .dependency("catalog", origin, "")
+                .route("description.public_read", &Policy::description(hosts))
+                .route(
+                    "stock.direct",
+                    "match = \"PUT /stock/{id}\"\ndependency = \"catalog\"\ndeadline = \"2s\"\nin_flight = 4\nwithdraws = \"description\"",
+                )
+        })
+        .await;
+        for host in ["shop.example", "www.shop.example"] {
+            let read = shop.gateway.get("/p/1", &on(host)).await;
+            expect::live(&read, 200, &product("1", "first", "es"));
+        }
+        shop.gateway.request("PUT", "/stock/%31", &on("www.shop.example"), b"0").await;
+        shop.goes_down().await;
+        for host in ["shop.example", "www.shop.example"] {
+            expect::no_copy(&shop.gateway.get("/p/1", &on(host)).await, "missing", "connect");
+        }
+    });
+}
+
+/// A second way to write a path would otherwise be a second route: past a stricter one.
+#[test]
+fn another_spelling_leads_to_the_same_route() {
+    run(async {
+        let shop = Shop::open().await;
+        shop.gateway.get("/%70/%31", &SPANISH).await;
+        shop.goes_down().await;
+        expect::copy(&shop.gateway.get("/p/1", &SPANISH).await, &product("%31", "first", "es"), 0, "connect");
+    });
+}
