@@ -18,8 +18,8 @@ test: ## Everything that must hold; installs and starts what it needs
 	./scripts/test-servers
 	$(CARGO) build -p backstop-cli -p fallback_demo -p axum_service
 	cp $(TARGET)/debug/backstop $(PLAIN)
-	BACKSTOP_PLAIN=$(PLAIN) ./scripts/run-tests --workspace --features backstop-cli/test-hooks
 	$(CARGO) test --quiet --workspace --doc
+	BACKSTOP_PLAIN=$(PLAIN) ./scripts/run-tests --workspace --features backstop-cli/test-hooks
 
 lint: ## Formatting, lints, each crate alone, documentation
 	$(CARGO) fmt --check

@@ -113,7 +113,9 @@ impl<B: Body<Data = Bytes, Error = BrokenOff>> Body for ReplyBody<B> {
                     settlement.complete();
                 }
             }
-            Some(Err(BrokenOff(failure))) => {
+            // Whoever broke off the request left: nobody's failure.
+            Some(Err(BrokenOff::Client(_))) => drop(this.settlement.take()),
+            Some(Err(BrokenOff::Dependency(failure))) => {
                 if let Some(settlement) = this.settlement.take() {
                     settlement.break_off(*failure);
                 }
@@ -217,7 +219,8 @@ impl<B: Body<Data = Bytes, Error = BrokenOff>> Stream<B> {
             Waiting { since, end: this.clock.sleep_until(since.after(*this.left)) }
         });
         ready!(Pin::new(&mut waiting.end).poll(context));
-        Poll::Ready(Some(Err(BrokenOff(Failure::new(FailureKind::ReadTimeout, Phase::Body, Sent::Maybe)))))
+        let failure = Failure::new(FailureKind::ReadTimeout, Phase::Body, Sent::Maybe);
+        Poll::Ready(Some(Err(BrokenOff::Dependency(failure))))
     }
 
     fn is_end_stream(&self) -> bool {

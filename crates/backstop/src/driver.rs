@@ -59,7 +59,8 @@ pub(crate) async fn drive<H: Hands>(
                 event.unwrap_or_else(|| Event::TimeUp(Some(progress.time_up())))
             }
             Step::Collect { attempt, limit_bytes, .. } => {
-                let event = within_attempt(hands.collect(attempt, limit_bytes), flow, clock, upload).await;
+                // It has begun to answer: from here on it is not the client who keeps us waiting.
+                let event = within_attempt(hands.collect(attempt, limit_bytes), flow, clock, None).await;
                 event.unwrap_or(Event::TimeUp(None))
             }
             Step::Load { until } => {

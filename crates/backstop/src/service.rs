@@ -163,7 +163,7 @@ impl<B: Body<Data = Bytes>> Body for PermitBody<B> {
         if !matches!(frame, Some(Ok(_))) || this.body.is_end_stream() {
             *this.permit = None;
         }
-        let broken = BrokenOff(Failure::new(FailureKind::Incomplete, Phase::Body, Sent::Maybe));
+        let broken = BrokenOff::Dependency(Failure::new(FailureKind::Incomplete, Phase::Body, Sent::Maybe));
         Poll::Ready(frame.map(|frame| frame.map_err(|_| broken)))
     }
 

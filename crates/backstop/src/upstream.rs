@@ -36,8 +36,14 @@ pub trait Upstream<B> {
 
 /// An answer that broke off in its body. What was passed on stays passed on; the client's connection must end visibly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the answer of the service behind broke off: {}", Cause::Failed(self.0).token())]
-pub struct BrokenOff(pub Failure);
+pub enum BrokenOff {
+    /// The dependency broke it off.
+    #[error("the answer of the service behind broke off: {}", Cause::Failed(*.0).token())]
+    Dependency(Failure),
+    /// The client broke off the request that it answers.
+    #[error("the request broke off while it was answered")]
+    Client(ClientFault),
+}
 
 /// Why a call gave no answer.
 #[derive(Debug)]

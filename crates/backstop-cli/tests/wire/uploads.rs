@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use backstop_lab::origin::{Answer, Behaviour};
+
 use crate::raw::{Wires, direct, read_out};
-use crate::support::{Policy, expect, run};
+use crate::support::{BOUND, Policy, expect, run};
 
 async fn with_limits(limits: &str) -> Wires {
     Wires::with(|origin| {
@@ -125,5 +127,30 @@ fn an_early_answer_ends_the_upload() {
         said.closed("the rest of the body is unread");
         expect::idle(&wires.gateway).await;
         assert_eq!(wires.origin.count(), 1);
+    });
+}
+
+/// The origin answers before it has the whole request, and then the client breaks it off: whoever is to blame, it is not
+/// the origin.
+#[test]
+fn a_request_that_breaks_off_while_it_is_answered_blames_nobody() {
+    run(async {
+        let wires = with_limits("body_time = \"300ms\"").await;
+        let endless = Answer::new(200).endless(Duration::from_millis(5));
+        wires.origin.default(Behaviour::from(endless).before_body());
+        let head = "POST /p/1 HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nbegun\r\n";
+        for (number, rest) in ["zz\r\nno chunk\r\n", ""].into_iter().enumerate() {
+            let mut connection = wires.connect().await;
+            connection.send(head.as_bytes()).await.unwrap();
+            wires.origin.wait_until(BOUND, |stats| stats.requests > number as u64).await.unwrap();
+            // The answer has begun; a malformed chunk, or nothing until the client's own time is over.
+            let began = connection.read_at_least(12).await.unwrap();
+            assert!(began.starts_with(b"HTTP/1.1 200"), "{began:?}");
+            connection.send(rest.as_bytes()).await.unwrap();
+            expect::idle(&wires.gateway).await;
+        }
+        let metrics = wires.gateway.metrics().await;
+        assert_eq!(metrics.dependency_failures(), 0, "{metrics:#?}");
+        assert_eq!((metrics.outcome("abandoned"), metrics.outcome("failed")), (2, 0));
     });
 }

@@ -44,6 +44,12 @@ impl<B: RequestBody> AnswerBody<B> {
         }
     }
 
+    /// Whose doing it is: a request that broke off takes its answer with it.
+    fn blamed(&self, broken: BrokenOff) -> BrokenOff {
+        let fault = self.tail.as_ref().and_then(|tail| tail.watch.fault());
+        fault.map_or(broken, BrokenOff::Client)
+    }
+
     fn fail(&mut self) {
         if let Some(Tail { occupied, .. }) = self.tail.take() {
             occupied.lease.close(Closed::Failed);
@@ -61,7 +67,8 @@ impl<B: RequestBody> Body for AnswerBody<B> {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
         let this = self.get_mut();
-        let frame = ready!(this.received.poll_frame(context));
+        let frame = ready!(this.received.poll_frame(context))
+            .map(|frame| frame.map_err(|broken| this.blamed(broken)));
         match &frame {
             Some(Ok(frame)) if frame.is_trailers() || this.received.is_end() => this.finish(),
             Some(Ok(_)) => {}

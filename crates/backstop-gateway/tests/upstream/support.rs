@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use backstop::clock::{Clock, ManualClock};
-use backstop::upstream::{CallError, Progress, Upstream};
+use backstop::upstream::{BrokenOff, CallError, Progress, Upstream};
 use backstop_engine::admission::{Excess, Limit, Turn};
 use backstop_engine::failure::Failure;
 use backstop_engine::flow::{Attempt, AttemptId};
@@ -118,7 +118,11 @@ impl Whole {
 
 pub(crate) async fn whole(answer: Response<AnswerBody<Bytestream>>) -> Result<Whole, Failure> {
     let (head, body) = answer.into_parts();
-    let body = body.collect().await.map_err(|broken| broken.0)?.to_bytes();
+    let body = match body.collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(BrokenOff::Dependency(failure)) => return Err(failure),
+        Err(BrokenOff::Client(fault)) => panic!("no client breaks off here: {fault:?}"),
+    };
     Ok(Whole { status: head.status.as_u16(), body: String::from_utf8_lossy(&body).into_owned() })
 }
 

@@ -20,7 +20,7 @@ use crate::fields::degraded;
 use crate::protected::ProtectedRoute;
 use crate::request::{Read, method, part_value};
 use crate::storable::{received_age, storable};
-use crate::upstream::{CallError, Framing, Progress, Upstream};
+use crate::upstream::{BrokenOff, CallError, Framing, Progress, Upstream};
 
 /// One exchange under way.
 pub(super) struct Http<'a, U: Upstream<B>, B> {
@@ -179,7 +179,8 @@ where
                 self.answer = Answer::Streaming { head, prefix, body: rest };
                 Event::Body { attempt, body: BodyFacts::TooLarge }
             }
-            Err(broken) => Event::Failed { attempt, failure: broken.0 },
+            Err(BrokenOff::Dependency(failure)) => Event::Failed { attempt, failure },
+            Err(BrokenOff::Client(fault)) => Event::ClientFault(fault),
         }
     }
 

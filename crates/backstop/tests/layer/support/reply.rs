@@ -86,7 +86,10 @@ impl Reading {
     /// How it broke off.
     pub(crate) fn broken(&mut self) -> &'static str {
         match self.poll() {
-            Poll::Ready(Some(Err(BrokenOff(failure)))) => {
+            Poll::Ready(Some(Err(BrokenOff::Client(fault)))) => {
+                panic!("no client breaks off here: {fault:?}")
+            }
+            Poll::Ready(Some(Err(BrokenOff::Dependency(failure)))) => {
                 backstop::engine::failure::Cause::Failed(failure).token()
             }
             other => panic!("{other:?}"),
