@@ -67,3 +67,21 @@ fn a_large_whole_body_goes_out_in_pieces() {
     let sizes: Vec<usize> = std::iter::from_fn(|| next_piece(&mut body)).map(|piece| piece.len()).collect();
     assert_eq!(sizes, [PIECE_BYTES, PIECE_BYTES, 1]);
 }
+
+/// Each piece costs more than its bytes, and only bytes are counted: small ones are joined, in their order.
+#[tokio::test]
+async fn tiny_pieces_cost_no_more_than_their_bytes() {
+    let budget = budget(1 << 20);
+    let tiny = Pieces((0..10_000_u32).map(|number| Ok(Bytes::from(vec![number as u8]))).collect());
+    let Collected::TooLarge { prefix, .. } = collect(tiny, 9_000, &budget).await.unwrap() else {
+        panic!("it is larger")
+    };
+    assert_eq!(prefix.pieces.len(), 2, "the first one, and all others");
+    let joined: Vec<u8> = prefix.pieces.iter().flatten().copied().collect();
+    let expected: Vec<u8> = (0..9_001_u32).map(|number| number as u8).collect();
+    assert_eq!(joined, expected);
+
+    let mixed = collect(pieces(&[1, 5000, 1, 1, 5000, 1]), 1 << 20, &budget).await.unwrap();
+    let Collected::Whole { body, .. } = mixed else { panic!("it fits") };
+    assert_eq!(body.len(), 10_004);
+}
