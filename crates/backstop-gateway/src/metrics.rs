@@ -290,7 +290,11 @@ impl Everything {
             ),
             ("backstop_store_writes_failed", "Copies lost to a failed write", health.writes_failed),
             ("backstop_store_reads_failed", "Copies that could not be read back", health.reads_failed),
-            ("backstop_store_corrupt_records", "Records that failed their checksum", health.corrupt),
+            (
+                "backstop_store_corrupt_records",
+                "Damaged files and copies that failed their checksum",
+                health.corrupt,
+            ),
             (
                 "backstop_withdrawals_late",
                 "Withdrawals that the disk did not confirm within the time that a request waits",
@@ -384,6 +388,13 @@ impl Everything {
             MetricType::Counter,
         )?
         .count(&Vec::new(), tallies.connections_refused_count())?;
+        series(
+            encoder,
+            "backstop_client_accept_failures",
+            "Times that the system could not hand out the next client connection",
+            MetricType::Counter,
+        )?
+        .count(&Vec::new(), tallies.accept_failures_count())?;
         series(
             encoder,
             "backstop_malformed",

@@ -11,6 +11,7 @@ pub(crate) struct Tallies {
     malformed: AtomicU64,
     connections: AtomicU64,
     connections_refused: AtomicU64,
+    accept_failures: AtomicU64,
     open: AtomicU64,
     /// Those of them that came after the stop began.
     open_late: AtomicU64,
@@ -59,6 +60,15 @@ impl Tallies {
         if late {
             self.open_late.fetch_sub(1, Ordering::Relaxed);
         }
+    }
+
+    /// The system could not hand out the next connection.
+    pub(crate) fn accept_failed(&self) {
+        self.accept_failures.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn accept_failures_count(&self) -> u64 {
+        self.accept_failures.load(Ordering::Relaxed)
     }
 
     pub(crate) fn connections_refused_count(&self) -> u64 {

@@ -101,6 +101,7 @@ async fn accept(
             // The connection is gone, not the listener.
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
+                thread.shared.tallies.accept_failed();
                 let now = clock.mono();
                 if told.is_none_or(|told| now >= told.after(ACCEPT_LINES)) {
                     tracing::warn!(%error, left_out, "cannot accept connections; trying again");

@@ -91,6 +91,25 @@ pub fn peek_entry(bytes: &[u8]) -> Option<EntryPeek> {
     reader::peek(bytes)
 }
 
+/// Writes the withdrawal of a route: its sequence number, and a CRC-32 over that and the route's name.
+pub fn encode_withdrawn(route: &str, sequence: u64) -> [u8; 12] {
+    let mut bytes = [0; 12];
+    let (number, checksum) = bytes.split_at_mut(8);
+    number.copy_from_slice(&sequence.to_be_bytes());
+    checksum.copy_from_slice(&crc32fast::hash(&[number, route.as_bytes()].concat()).to_be_bytes());
+    bytes
+}
+
+/// Reads the sequence number of the withdrawal of a route.
+///
+/// # Errors
+/// If it is not what was written for this route.
+pub fn decode_withdrawn(route: &str, bytes: &[u8]) -> Result<u64, CodecError> {
+    let number = bytes.first_chunk().ok_or(CodecError::Length)?;
+    let sequence = u64::from_be_bytes(*number);
+    if encode_withdrawn(route, sequence) == *bytes { Ok(sequence) } else { Err(CodecError::Checksum) }
+}
+
 /// Writes a copy.
 pub fn encode_copy(id: u64, key: &CopyKey, copy: &StoredCopy) -> Vec<u8> {
     writer::copy(id, key, copy)

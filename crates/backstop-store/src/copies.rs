@@ -22,6 +22,7 @@ use backstop_engine::time::{Mono, Now, Wall};
 
 use crate::bodies::{Bodies, Evicted};
 use crate::health::{Counters, StoreHealth, add};
+use crate::holds::Holds;
 use crate::index::{Index, Removed, SHARDS, Shard};
 use crate::marks::ReadTicket;
 use crate::options::StoreOptions;
@@ -51,6 +52,7 @@ pub(crate) struct Inner {
     pub(crate) index: Index,
     pub(crate) bodies: Bodies,
     pub(crate) routes: Routes,
+    pub(crate) holds: Holds,
     pub(crate) counters: Counters,
     /// `None` if the store is memory only.
     pub(crate) queue: Option<Arc<Queue>>,
@@ -148,6 +150,7 @@ impl Inner {
             index: Index::new(options.index_bytes),
             bodies: Bodies::new(options.memory_bytes),
             routes: Routes::default(),
+            holds: Holds::default(),
             counters: Counters::default(),
             queue,
             options,

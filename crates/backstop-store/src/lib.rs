@@ -25,6 +25,7 @@ mod copies;
 mod copy;
 pub mod disk;
 mod health;
+mod holds;
 mod index;
 mod key;
 mod marks;

@@ -30,7 +30,7 @@ pub(crate) const MARKS_PER_SHARD: usize = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadTicket {
     pub(crate) generation: u64,
-    began: Now,
+    pub(crate) began: Now,
 }
 
 impl ReadTicket {
@@ -64,15 +64,20 @@ struct Mark {
 }
 
 /// The hash of a path, or of one target of it.
-type Name = [u64; 2];
+pub(crate) type Name = [u64; 2];
 
 /// A hash of 128 bits with random keys, so that nobody outside can choose names that share their marks.
 #[derive(Debug, Default)]
-struct Hash128([RandomState; 2]);
+pub(crate) struct Hash128([RandomState; 2]);
 
 impl Hash128 {
+    /// The name of anything.
+    pub(crate) fn name(&self, what: &impl Hash) -> Name {
+        self.0.each_ref().map(|hash| hash.hash_one(what))
+    }
+
     /// The name of a path, and that of one target of it.
-    fn names(&self, site: &[u8], query: Option<&str>) -> (Name, Name) {
+    pub(crate) fn names(&self, site: &[u8], query: Option<&str>) -> (Name, Name) {
         let both = self.0.each_ref().map(|hash| {
             let mut hasher = hash.build_hasher();
             site.hash(&mut hasher);

@@ -66,7 +66,7 @@ impl StoreOptions {
 pub struct OpenReport {
     /// Copies found on disk, with their original dates.
     pub copies: u64,
-    /// Records that failed their checksum, were of another version, or could not be understood; dropped.
+    /// Damaged files that were found. Of one with any record that fails its checksum nothing is taken over.
     pub corrupt: u64,
     /// Where a damaged file was moved to; a new one was begun.
     pub set_aside: Option<PathBuf>,

@@ -18,6 +18,11 @@
 //! are read or renewed often stay. Dates do not decide it: a clock that once showed a wrong date must not make copies
 //! stay forever.
 //!
+//! # Damage
+//! The file is not read as a whole when it is opened, so redb notices damage only where it reads. Entries, copies and
+//! withdrawals carry checksums of their own; an entry or a withdrawal that fails it, or lies out of order, has the whole
+//! file set aside, because in a damaged tree a deletion may miss. A damaged copy costs that copy.
+//!
 //! # Crashes
 //! Batches are applied by transactions; a durable one is synced twice and carries the allocator's state, so that
 //! opening a file after a crash takes no time whatever its size. A crash goes back to the last durable commit.

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use backstop_lab::client::Response;
-use backstop_lab::origin::Origin;
+use backstop_lab::origin::{Answer, Origin};
 
 use crate::support::shop::{SPANISH, down};
-use crate::support::{Gateway, Hand, Outcomes, Policy, expect, product, products, run};
+use crate::support::{Gateway, Hand, Outcomes, Policy, Shop, expect, product, products, run};
 
 /// Client, outer gateway, inner gateway, origin; both keep copies for 6 s, and time stands still.
 struct Tiers {
@@ -126,5 +126,28 @@ fn the_outer_limit_holds_whatever_the_inner_one_allows() {
         hands.iter_mut().for_each(|hand| hand.advance(Duration::from_secs(7)));
         expect::no_copy(&outer.get("/p/1", &SPANISH).await, "age", "unavailable");
         assert_eq!(inner.get("/p/1", &SPANISH).await.header("age"), Some("7"));
+    });
+}
+
+/// A request that may not be answered from a copy (it carries a credential, or asks for a language that is not offered) may
+/// not get another gateway's copy beyond this route's age either: 60 s passes as what it is, 61 s is refused.
+#[test]
+fn the_limit_holds_for_requests_that_use_no_copies() {
+    run(async {
+        let shop = Shop::open().await;
+        let french = [("Accept-Language", "fr"), SPANISH[1], SPANISH[2]];
+        let own = [SPANISH[0], SPANISH[1], SPANISH[2], ("Authorization", "Bearer x")];
+        for fields in [&french[..], &own[..]] {
+            for age in [60, 61] {
+                let mark = format!("outcome=fallback, source=snapshot, age={age}");
+                shop.origin.default(Answer::json("{}").header("backstop", &mark));
+                let answer = shop.gateway.get("/p/1", fields).await;
+                if age == 60 {
+                    assert_eq!((answer.status(), answer.header("backstop")), (200, Some(mark.as_str())));
+                } else {
+                    expect::no_copy(&answer, "missing", "unavailable");
+                }
+            }
+        }
     });
 }

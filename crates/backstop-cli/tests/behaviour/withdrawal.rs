@@ -1,10 +1,12 @@
 //! A write withdraws the copies of what it may have changed: at once, durably, and also when nobody knows its end.
 
+use std::time::Duration;
+
 use backstop_lab::client::Connection;
 use backstop_lab::origin::{Answer, Behaviour, Gate, Matcher};
 
 use crate::support::shop::{HOST, SPANISH, written};
-use crate::support::{BOUND, Gateway, Outcomes, Policy, Shop, expect, product, run};
+use crate::support::{BOUND, Gateway, Outcomes, Policy, Shop, expect, product, products, run};
 
 const DISK: &str = "snapshots = { memory = \"16 MiB\", disk = \"64 MiB\" }";
 
@@ -88,6 +90,38 @@ fn a_write_with_an_unknown_end_withdraws() {
             expect::refused(&answer, 502, &format!("outcome=failed, reason={reason}"));
             assert!(!product_1_has_copies(&shop).await);
             assert_eq!(shop.origin.count_of("PUT", "/p/1"), 1, "never sent twice");
+        }
+    });
+}
+
+/// The origin carries a write out after it was given up. What a read saw in between is passed on but is not the last correct
+/// answer: nothing that the write may change is kept for 10 s, or for the write's `abandon_hold` where it is stated.
+#[test]
+fn a_read_before_a_late_write_is_not_kept() {
+    run(async {
+        for (stated, held_ns) in [("", 10_000_000_000_u64), ("abandon_hold = \"3s\"", 3_000_000_000)] {
+            let mut shop = Shop::with(|origin| {
+                let write = format!("match = \"PUT /p/{{id}}\"\ndependency = \"catalog\"\ndeadline = \"2s\"\nin_flight = 4\n{stated}");
+                Policy::shop(origin).replace_route("write.direct", &write)
+            })
+            .await;
+            stocked(&shop).await;
+            shop.origin.script(Matcher::any().method("PUT"), [Behaviour::reset()]);
+            shop.gateway.request("PUT", "/p/1", &[], b"{}").await;
+            expect::live(&shop.get("1").await, 200, &product("1", "first", "es"));
+            shop.hand.advance(Duration::from_nanos(held_ns - 1));
+            expect::live(&shop.get("1").await, 200, &product("1", "first", "es"));
+            // Now it is carried out.
+            shop.origin.default(products("second"));
+            shop.goes_down().await;
+            expect::no_copy(&shop.get("1").await, "missing", "connect");
+            let other = shop.get("2").await;
+            expect::copy(&other, &product("2", "first", "es"), held_ns / 1_000_000_000 - 1, "connect");
+            shop.origin.accept_again().await.unwrap();
+            shop.hand.advance(Duration::from_nanos(1));
+            expect::live(&shop.get("1").await, 200, &product("1", "second", "es"));
+            shop.goes_down().await;
+            expect::copy(&shop.get("1").await, &product("1", "second", "es"), 0, "connect");
         }
     });
 }

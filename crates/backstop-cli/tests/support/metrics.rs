@@ -12,7 +12,10 @@ impl Metrics {
     pub async fn read(admin: SocketAddr) -> Self {
         let response = client::get(admin, "/metrics", &[]).await.expect("the operators' port answers");
         assert_eq!(response.status(), 200);
-        let text = response.text();
+        Self::parse(&response.text())
+    }
+
+    pub fn parse(text: &str) -> Self {
         assert!(text.ends_with("# EOF\n"), "OpenMetrics text ends with its mark");
         let samples =
             text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.rsplit_once(' '));

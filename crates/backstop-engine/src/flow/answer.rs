@@ -16,15 +16,17 @@ use super::{
 impl Flow {
     /// The head of an answer: a failure, an answer to hold back, or one to pass on.
     pub(super) fn head(&mut self, attempt: AttemptId, head: HeadFacts) -> State {
+        let declared = Failure::of_status(head.status, &self.route().rules);
+        // A failure replaces an answer only where there is an alternative; too old an answer is none anywhere.
+        if declared.is_none() && self.is_degraded_beyond_limit(head) {
+            let kind = FailureKind::Unavailable { status: head.status };
+            return self.failed(Failure::new(kind, Phase::Head, Sent::Maybe));
+        }
         if !self.has_alternative() {
             return State::Answer(self.pass(attempt, head));
         }
-        if let Some(failure) = Failure::of_status(head.status, &self.route().rules) {
+        if let Some(failure) = declared {
             return self.failed(failure);
-        }
-        if self.is_degraded_beyond_limit(head) {
-            let kind = FailureKind::Unavailable { status: head.status };
-            return self.failed(Failure::new(kind, Phase::Head, Sent::Maybe));
         }
         if head.has_body && (200..300).contains(&head.status) {
             return State::Collect { attempt, head };
@@ -32,10 +34,13 @@ impl Flow {
         State::Answer(self.pass(attempt, head))
     }
 
-    /// An answer that a gateway behind this one calls an alternative must keep this route's own limit.
+    /// An answer that a gateway behind this one calls an alternative must keep this route's own limit, whoever asks.
+    /// A server error is no answer that could be too old.
     fn is_degraded_beyond_limit(&self, head: HeadFacts) -> bool {
         match (&self.route().rules.class, head.degraded) {
-            (RouteClass::PublicRead(read), Some(age)) => age > read.max_age,
+            (RouteClass::PublicRead(read), Some(age)) => {
+                self.reads() && head.status < 500 && age > read.max_age
+            }
             _ => false,
         }
     }
@@ -117,7 +122,11 @@ impl Flow {
         let status = head.status;
         if self.facts.method == Method::Unsafe {
             // Whatever a server error left behind is unknown.
-            return if matches!(status, 200..=399 | 500..) { CopyAction::Withdraw } else { CopyAction::Keep };
+            return match status {
+                200..=399 => CopyAction::Withdraw,
+                500.. => CopyAction::WithdrawUnsettled,
+                _ => CopyAction::Keep,
+            };
         }
         let RouteClass::PublicRead(read) = &self.route().rules.class else { return CopyAction::Keep };
         if !self.reads() {
@@ -219,7 +228,7 @@ impl Flow {
 
     /// An unsafe request whose end is unknown may have changed the resource.
     fn copy_if_unknown(&self) -> CopyAction {
-        if self.facts.method == Method::Unsafe { CopyAction::Withdraw } else { CopyAction::Keep }
+        if self.facts.method == Method::Unsafe { CopyAction::WithdrawUnsettled } else { CopyAction::Keep }
     }
 }
 

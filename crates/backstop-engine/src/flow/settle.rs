@@ -79,6 +79,9 @@ pub enum CopyAction {
     Renew,
     /// It is withdrawn, and so are those that the route names.
     Withdraw,
+    /// As [`CopyAction::Withdraw`], after a write whose end is unknown: it may still be carried out, so for a while
+    /// nothing is kept either.
+    WithdrawUnsettled,
 }
 
 /// Holds the permits and the count of one decided request until its last byte.

@@ -15,7 +15,9 @@ table! {
         "admin" admin: Listen = Default("`\"127.0.0.1:9901\"`");
         /// Whether decisions are carried out.
         "mode" mode: ModeChoice = Default("`\"enforce\"`");
-        /// Requests in flight in the whole process, answers from copies included. The excess is refused at once.
+        /// Requests in flight in the whole process, answers from copies included. The excess is refused at once. It also
+        /// bounds the clients' connections: four times as many and 1000 more may be open, but no more than 80 % of the
+        /// files that the process may open; one more is closed at once.
         "in_flight" in_flight: Count = Contract;
         /// Worker threads.
         "threads" threads: Threads = Default("one per core");
@@ -40,7 +42,8 @@ table! {
         ..route: RouteLimitsTable;
         /// Largest request head.
         "head" head: PositiveSize = Default("`\"32 KiB\"`");
-        /// Longest time in which a request head arrives.
+        /// Longest time in which a request head arrives. An HTTP/1.1 connection that sends none is closed after it; one
+        /// of HTTP/2 that had a request may rest for 60 s.
         "head_time" head_time: PositiveTime = Default("`\"10s\"`");
     }
 }

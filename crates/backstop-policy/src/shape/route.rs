@@ -36,7 +36,8 @@ table! {
         "declared" declared: List<DeclaredStatus> = Default("none");
         /// The business function it serves, such as `browse`: routes of one function are counted together.
         "function" function: Name = Default("none");
-        /// How long an abandoned call may go on occupying its dependency.
+        /// How long an abandoned call may go on occupying its dependency. For as long (10 s if not stated) nothing is kept of
+        /// what an abandoned write may still change.
         "abandon_hold" abandon_hold: Time = Default("the remaining deadline");
     }
     later {

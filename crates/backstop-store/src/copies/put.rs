@@ -22,7 +22,7 @@ pub enum PutOutcome {
     Stored,
     /// A read that began later has already stored its answer.
     OlderThanStored,
-    /// Something that touches it was withdrawn after its read began, or may have been.
+    /// Something that touches it was withdrawn after its read began, or may have been, or is held.
     Withdrawn,
     /// It is larger than a copy may be.
     TooLarge,
@@ -66,7 +66,8 @@ impl Inner {
         self.sweep_stale(number, &mut shard);
         shard.marks.prune(self.mark_horizon(now));
         route.about_to_store();
-        if route.refuse(ticket.generation)
+        if self.holds.refuse(key, ticket.began.mono)
+            || route.refuse(ticket.generation)
             || self.routes.refuse(ticket.generation)
             || shard.marks.refuse(&key.target, ticket.generation)
         {

@@ -126,7 +126,8 @@ impl OwnedRenewal {
 impl Inner {
     /// Whether an answer read under `ticket` may no longer be stored.
     fn withdrawn(&self, shard: &Shard, key: &CopyKey, ticket: ReadTicket) -> bool {
-        self.routes.refuse(ticket.generation)
+        self.holds.refuse(key, ticket.began.mono)
+            || self.routes.refuse(ticket.generation)
             || shard.marks.refuse(&key.target, ticket.generation)
             || self.routes.get(&key.route).is_none_or(|route| route.refuse(ticket.generation))
     }

@@ -1,6 +1,6 @@
 //! Withdrawing copies.
 
-use backstop_engine::time::Now;
+use backstop_engine::time::{Mono, Now};
 
 use super::{Copies, Inner};
 use crate::confirm::Confirmation;
@@ -32,6 +32,14 @@ pub enum Withdrawn {
 }
 
 impl Copies {
+    /// Withdraws copies after a write whose end is unknown: as [`Copies::withdraw`], and reads that begin before `until`
+    /// are refused as well, because the write may still be carried out.
+    pub fn withdraw_until(&self, withdrawal: Withdrawal, now: Now, until: Mono) -> Withdrawn {
+        // First: a read that is stored before this is removed by what follows.
+        self.inner.holds.hold(&withdrawal, now.mono, until);
+        self.withdraw(withdrawal, now)
+    }
+
     /// Withdraws copies: from memory at once, from disk as soon as it confirms. Reads that began before are refused
     /// from now on. Never waits, and is never dropped.
     pub fn withdraw(&self, withdrawal: Withdrawal, now: Now) -> Withdrawn {

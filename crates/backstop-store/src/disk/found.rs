@@ -1,5 +1,8 @@
 //! Taking over what a disk holds.
 //!
+//! An entry that is not what was written, or not in its place, says that the disk is damaged, and then nothing of it is
+//! taken over: in a damaged tree a deletion may miss, and what was withdrawn would come back with the next life.
+//!
 //! The first time, everything that is whole and was not withdrawn enters the index. Whatever was withdrawn since the
 //! process began, while the disk could not be read, is refused by the same marks that refuse late reads.
 //!
@@ -10,7 +13,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{Disk, DiskError, Found};
-use crate::codec::{Entry, decode_entry};
+use crate::codec::{CodecError, Entry, decode_entry};
 use crate::copies::Inner;
 use crate::health::add;
 use crate::index::{Place, SHARDS, Shard, Stored, Variant};
@@ -19,7 +22,6 @@ use crate::index::{Place, SHARDS, Shard, Stored, Variant};
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     pub(super) copies: u64,
-    pub(super) corrupt: u64,
     pub(super) next_sequence: u64,
     /// Records to delete.
     pub(super) unwanted: Vec<u64>,
@@ -30,6 +32,8 @@ pub(super) fn take(inner: &Inner, disk: &dyn Disk, first: bool) -> Result<Taken,
     let mut taken = Taken::default();
     let mut withdrawn: HashMap<Box<str>, u64> = HashMap::new();
     let mut seen = HashSet::new();
+    let mut damaged = 0_u64;
+    let mut last = None;
     disk.scan(&mut |found| match found {
         Found::Wall(wall) => inner.adopt_wall(wall),
         Found::Withdrawn { route, sequence } => {
@@ -37,10 +41,17 @@ pub(super) fn take(inner: &Inner, disk: &dyn Disk, first: bool) -> Result<Taken,
             withdrawn.insert(route.into(), sequence);
         }
         Found::Entry { id, bytes } => {
-            let Some(entry) = decode_entry(bytes).ok().filter(|entry| entry.id == id) else {
-                taken.corrupt += 1;
-                taken.unwanted.push(id);
-                return;
+            let in_order = last.replace(id).is_none_or(|last| last < id);
+            let entry = match decode_entry(bytes) {
+                Ok(entry) if in_order && entry.id == id => entry,
+                Err(CodecError::Version) if in_order => {
+                    taken.unwanted.push(id);
+                    return;
+                }
+                Ok(_) | Err(_) => {
+                    damaged += 1;
+                    return;
+                }
             };
             taken.next_sequence = taken.next_sequence.max(entry.sequence.saturating_add(1));
             let gone = withdrawn.get(&entry.key.route).is_some_and(|mark| entry.sequence < *mark);
@@ -54,7 +65,10 @@ pub(super) fn take(inner: &Inner, disk: &dyn Disk, first: bool) -> Result<Taken,
             }
         }
     })?;
-    add(&inner.counters.corrupt, taken.corrupt);
+    if damaged > 0 {
+        inner.drop_unless(&HashSet::new());
+        return Err(DiskError::Corrupt(format!("{damaged} records are not what was written")));
+    }
     if !first {
         inner.drop_unless(&seen);
     }

@@ -150,7 +150,6 @@ impl Writer {
         self.queue.delete_found(&taken.unwanted);
         self.inner.counters.disk_bytes.store(disk.bytes(), std::sync::atomic::Ordering::Relaxed);
         report.copies = taken.copies;
-        report.corrupt += taken.corrupt;
         *self.disk.lock().unwrap_or_else(PoisonError::into_inner) = Some(disk);
         Ok(())
     }

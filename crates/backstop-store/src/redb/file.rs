@@ -16,13 +16,13 @@ use super::backend::Outside;
 use super::medium::io_error;
 use super::presize::presize;
 use super::room::{Bounds, PIECE, cost, cost_of};
-use crate::codec::peek_entry;
+use crate::codec::{decode_withdrawn, encode_withdrawn, peek_entry};
 use crate::disk::{Applied, Batch, Disk, DiskError, Found, Record};
 
 const ENTRIES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("entries");
 const ORDER: TableDefinition<'_, u64, u64> = TableDefinition::new("order");
 const PIECES: TableDefinition<'_, Piece, &[u8]> = TableDefinition::new("pieces");
-const WITHDRAWN: TableDefinition<'_, &str, u64> = TableDefinition::new("withdrawn");
+const WITHDRAWN: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("withdrawn");
 const DATES: TableDefinition<'_, &str, i64> = TableDefinition::new("dates");
 const WALL: &str = "wall";
 
@@ -134,7 +134,7 @@ impl RedbFile {
             }
             let mut withdrawn = transaction.open_table(WITHDRAWN)?;
             for (route, sequence) in &batch.withdrawn {
-                withdrawn.insert(&**route, sequence)?;
+                withdrawn.insert(&**route, &encode_withdrawn(route, *sequence)[..])?;
             }
             if let Some(wall) = batch.wall {
                 transaction.open_table(DATES)?.insert(WALL, wall.as_unix_ns())?;
@@ -171,7 +171,10 @@ impl RedbFile {
         }
         for route in transaction.open_table(WITHDRAWN)?.iter()? {
             let (route, sequence) = route?;
-            show(Found::Withdrawn { route: route.value(), sequence: sequence.value() });
+            let route = route.value();
+            let sequence = decode_withdrawn(route, sequence.value())
+                .map_err(|error| Error::Corrupted(format!("the withdrawal of a route: {error}")))?;
+            show(Found::Withdrawn { route, sequence });
         }
         for entry in transaction.open_table(ENTRIES)?.iter()? {
             let (id, bytes) = entry?;

@@ -1,11 +1,12 @@
 //! The steps of an HTTP exchange.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use backstop_engine::flow::{Attempt, AttemptId, BodyFacts, Event, HeadFacts, Method};
 use backstop_engine::policy::{KeyPart, PublicRead, RouteClass};
 use backstop_engine::snapshot::{CopyFacts, ObservedAt};
-use backstop_engine::time::Now;
+use backstop_engine::time::{Mono, Now};
 use backstop_store::{LoadError, Loaded, ReadTicket, StoredCopy};
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, RANGE};
@@ -44,6 +45,18 @@ pub(super) enum Answer<B, E> {
     Streaming { head: response::Parts, prefix: Prefix, body: B },
     Whole { head: response::Parts, body: Bytes, trailers: Option<HeaderMap>, held: Held },
     Unclassified(E),
+}
+
+/// A write that was given up may still be carried out for this long, unless the route's `abandon_hold` says how long its
+/// dependency goes on with abandoned work.
+const UNSETTLED: Duration = Duration::from_secs(10);
+
+impl<U: Upstream<B>, B> Http<'_, U, B> {
+    /// When a write that is given up now is taken to have come to its end.
+    pub(super) fn settled_at(&self) -> Mono {
+        let shared = &self.route.inner.shared;
+        shared.clock.mono().after(self.route.state().rules.abandon_hold.unwrap_or(UNSETTLED))
+    }
 }
 
 impl<'a, U, B> Http<'a, U, B>
@@ -207,9 +220,9 @@ impl<U: Upstream<B>, B> Drop for Http<'_, U, B> {
         // be served. Nobody is left to wait for the disk; the store keeps the withdrawal until the disk has it.
         if self.unknown_write {
             let shared = &self.route.inner.shared;
-            let now = shared.clock.now();
+            let (now, until) = (shared.clock.now(), self.settled_at());
             for withdrawal in self.route.withdrawn_by_write(&self.parts) {
-                let _nobody_waits = shared.copies.withdraw(withdrawal, now);
+                let _nobody_waits = shared.copies.withdraw_until(withdrawal, now, until);
             }
         }
     }

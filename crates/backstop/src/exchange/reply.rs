@@ -41,7 +41,8 @@ where
             CopyAction::Keep => {}
             CopyAction::Store => self.store(),
             CopyAction::Renew => self.renew(),
-            CopyAction::Withdraw => self.withdraw().await,
+            CopyAction::Withdraw => self.withdraw(None).await,
+            CopyAction::WithdrawUnsettled => self.withdraw(Some(self.settled_at())).await,
         }
         let answer = std::mem::replace(&mut self.answer, Answer::None);
         let mut response = match (reply, answer) {
@@ -130,7 +131,8 @@ where
         let _counted_by_the_store = shared.copies.renew(&read.key, &self.parts.headers, renewal, ticket, now);
     }
 
-    async fn withdraw(&mut self) {
+    /// With `until`, reads that begin before it are not kept either.
+    async fn withdraw(&mut self, until: Option<Mono>) {
         let withdrawals = match method(&self.parts.method) {
             Method::Unsafe => self.route.withdrawn_by_write(&self.parts),
             Method::Get | Method::Head | Method::OtherSafe => vec![Withdrawal::Target(target(&self.parts))],
@@ -139,7 +141,11 @@ where
         let now = shared.clock.now();
         let pending: Vec<_> = withdrawals
             .into_iter()
-            .filter_map(|withdrawal| match shared.copies.withdraw(withdrawal, now) {
+            .map(|withdrawal| match until {
+                Some(until) => shared.copies.withdraw_until(withdrawal, now, until),
+                None => shared.copies.withdraw(withdrawal, now),
+            })
+            .filter_map(|withdrawn| match withdrawn {
                 Withdrawn::Pending(confirmation) => Some(confirmation),
                 Withdrawn::NothingStored => None,
             })

@@ -75,6 +75,8 @@ struct Reference {
     now: Duration,
     kept: HashMap<Key, Kept>,
     withdrawn: [u32; 2],
+    /// After a write of unknown end, what begins before this is not kept.
+    held_until: [Duration; 2],
 }
 
 impl Reference {
@@ -87,7 +89,8 @@ impl Reference {
         received_age: Duration,
     ) {
         let overtaken = self.kept.get(&key).is_some_and(|kept| kept.began > began);
-        if self.withdrawn[key.0] == withdrawn_at_begin && !overtaken {
+        let held = began < self.held_until[key.0];
+        if self.withdrawn[key.0] == withdrawn_at_begin && !overtaken && !held {
             self.kept.insert(key, Kept { began, received_age, version });
         }
     }
@@ -209,6 +212,9 @@ fn run(happenings: &[Happens]) {
                 drop(write);
                 if !matches!(written, Written::Refused) {
                     reference.withdraw(product);
+                }
+                if matches!(written, Written::Unknown | Written::Abandoned) {
+                    reference.held_until[product] = reference.now + Duration::from_secs(10);
                 }
             }
             Happens::Later(by) => {

@@ -354,7 +354,7 @@ impl Model {
         self.leave(request);
         let mut slow = Expected::new(("rejected", "none", "client_slow"), 408);
         if is_asked && request.facts.method == Method::Unsafe {
-            slow.copy = crate::flow::CopyAction::Withdraw;
+            slow.copy = crate::flow::CopyAction::WithdrawUnsettled;
         }
         request.phase = answer(slow, false);
     }

@@ -4,7 +4,7 @@
 //! the answer be? Words are strings here on purpose, so that a mix-up of names in the engine shows.
 
 use crate::flow::{CopyAction, CopyUse, Method, RequestFacts};
-use crate::policy::{Incorrect, Otherwise, Route, RouteClass, UnavailableStatus};
+use crate::policy::{Incorrect, Otherwise, PublicRead, Route, RouteClass, UnavailableStatus};
 
 use super::support::FIXED_STATUS;
 
@@ -95,6 +95,16 @@ pub(super) fn held_back(route: &Route, facts: RequestFacts, status: u16, content
     may_be_replaced(route, facts) && (200..=299).contains(&status) && content != Content::None
 }
 
+/// Another gateway's alternative for a read, older than this route accepts. A server error is no alternative.
+pub(super) fn is_too_old(
+    read: &PublicRead,
+    facts: RequestFacts,
+    status: u16,
+    degraded_ns: Option<u128>,
+) -> bool {
+    reads(facts) && status < 500 && degraded_ns.is_some_and(|ns| ns > read.max_age.as_nanos())
+}
+
 pub(super) fn trouble(case: &Case<'_>) -> Option<Trouble> {
     let Case { route, facts, .. } = *case;
     match case.happened {
@@ -121,8 +131,15 @@ pub(super) fn trouble(case: &Case<'_>) -> Option<Trouble> {
                 let broken = held_back(route, facts, status, content) && content == Content::Broken;
                 return if broken { of_answer("incomplete", 502) } else { None };
             };
-            if may_be_replaced(route, facts) && degraded_ns.is_some_and(|ns| ns > read.max_age.as_nanos()) {
-                return of_answer("unavailable", 502);
+            if is_too_old(read, facts, status, degraded_ns) {
+                // Whoever asks: it is not said to anybody, so `said` is none.
+                return Some(Trouble {
+                    word: "unavailable",
+                    own_status: 502,
+                    said: None,
+                    asked: true,
+                    reached: true,
+                });
             }
             if !held_back(route, facts, status, content) {
                 return None;
@@ -161,7 +178,7 @@ fn after_trouble(case: &Case<'_>, trouble: Trouble) -> Expected {
         }
         let outcome = if trouble.asked { "failed" } else { "rejected" };
         let unknown_write = facts.method == Method::Unsafe && trouble.reached;
-        let copy = if unknown_write { CopyAction::Withdraw } else { CopyAction::Keep };
+        let copy = if unknown_write { CopyAction::WithdrawUnsettled } else { CopyAction::Keep };
         return Expected { copy, ..Expected::new((outcome, "none", trouble.word), trouble.own_status) };
     }
     match &route.class {
@@ -199,7 +216,8 @@ pub(super) fn usable(copy: Copy, route: &Route) -> Result<u128, &'static str> {
 fn answered(case: &Case<'_>) -> Expected {
     let Case { route, facts, .. } = *case;
     let Happened::Answered { status, degraded_ns, content } = case.happened else {
-        let copy = if facts.method == Method::Unsafe { CopyAction::Withdraw } else { CopyAction::Keep };
+        let unknown_write = facts.method == Method::Unsafe;
+        let copy = if unknown_write { CopyAction::WithdrawUnsettled } else { CopyAction::Keep };
         return Expected { copy, ..Expected::new(("failed", "primary", "unclassified"), 0) };
     };
     let whole = held_back(route, facts, status, content);
@@ -228,8 +246,12 @@ fn after_answer(case: &Case<'_>, status: u16) -> CopyAction {
     let facts = case.facts;
     let degraded = matches!(case.happened, Happened::Answered { degraded_ns: Some(_), .. });
     if facts.method == Method::Unsafe {
-        // Done, or unknown. A 4xx says that nothing was done.
-        return if (400..=499).contains(&status) { CopyAction::Keep } else { CopyAction::Withdraw };
+        // A 4xx says that nothing was done, a 5xx says nothing.
+        return match status / 100 {
+            4 => CopyAction::Keep,
+            5 => CopyAction::WithdrawUnsettled,
+            _ => CopyAction::Withdraw,
+        };
     }
     match &case.route.class {
         RouteClass::PublicRead(read) if reads(facts) => {

@@ -139,7 +139,7 @@ fn a_client_at_fault_blames_nobody_else() {
         let Step::Done(decision) = flow.step(at(START)) else { panic!("not done") };
         // Whoever left reads nothing any more; whoever sent a malformed chunk does.
         assert_eq!(status_of(&decision.reply, 0), status);
-        assert_eq!(decision.copy, CopyAction::Withdraw);
+        assert_eq!(decision.copy, CopyAction::WithdrawUnsettled);
         decision.settlement.complete();
         drop(call);
         assert_eq!((counted(&engine), calls(&engine)), (vec![words], [1, 0, 0, 1]));
