@@ -1,6 +1,6 @@
 //! Backstop's reverse proxy: listeners, routing, bounded upstream pools, admin port.
 //!
-//! One request flows one way, and [`stack`] tells it from top to bottom:
+//! One request flows one way, and `stack.rs` tells it from top to bottom:
 //!
 //! ```text
 //! accept -> head parsed -> strict -> route -> ADMIT (engine) -> call (upstream) -> DECIDE (engine) -> reply

@@ -82,6 +82,16 @@ impl Copies {
         Self { inner: Arc::new(Inner::new(options, None)), _closer: None }
     }
 
+    /// Without the feature `redb` there is no file to open: copies are kept in memory only, and the report says so.
+    #[cfg(not(feature = "redb"))]
+    pub fn open(options: StoreOptions, now: Now) -> (Self, crate::OpenReport) {
+        let message = "this build has no file of copies (feature `redb`): memory only".to_owned();
+        let disk = crate::DiskState::Failed(crate::DiskTrouble { since: now.mono, message });
+        let store = Self::memory_with(options);
+        store.inner.counters.set_disk(disk.clone());
+        (store, crate::OpenReport { disk, ..crate::OpenReport::default() })
+    }
+
     pub(crate) fn with_queue(inner: Arc<Inner>, queue: Arc<Queue>) -> Self {
         Self { inner, _closer: Some(Arc::new(Closer(queue))) }
     }

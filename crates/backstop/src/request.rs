@@ -48,7 +48,7 @@ pub fn method(method: &http::Method) -> Method {
     }
 }
 
-/// What a request addresses, spelt in one way (see [`canonical`](crate::canonical)): a write withdraws the copies of its
+/// What a request addresses, spelt in one way (see [`canonical`]): a write withdraws the copies of its
 /// target however either of them was written.
 pub fn target(parts: &Parts) -> Target {
     let authority = parts.uri.authority().map(|authority| authority.as_str());

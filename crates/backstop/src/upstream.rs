@@ -1,6 +1,6 @@
 //! What a driver needs of whatever really calls a dependency.
 //!
-//! A tower service is one (see [`layer`](crate::layer)); the gateway's connection pool is another. The engine decides
+//! A tower service is one (see `layer.rs`); the gateway's connection pool is another. The engine decides
 //! *whether* to call and until when; an [`Upstream`] only calls, says how far it came, and keeps the place at the
 //! dependency occupied for as long as the dependency may still be working.
 
