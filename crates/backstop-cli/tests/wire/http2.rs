@@ -120,13 +120,7 @@ fn a_reset_stream_returns_its_places() {
 #[test]
 fn a_client_that_keeps_its_window_shut_is_left() {
     run(async {
-        let wires = Wires::with(|origin| {
-            Policy::empty()
-                .gateway("limits = { reply_time = \"300ms\" }")
-                .dependency("catalog", origin, "")
-                .route("all.direct", &direct("*", "idle = \"5s\""))
-        })
-        .await;
+        let wires = Wires::impatient().await;
         wires.origin.on(Matcher::path("/large"), Answer::new(200).body(vec![b'x'; 64 << 20]));
         let mut sender = connect(&wires).await;
         let large = sender.send_request(request("GET", "/large", &[], "")).await.unwrap();

@@ -49,6 +49,17 @@ impl Wires {
         Self { origin, gateway }
     }
 
+    /// With a client's patience of 300 ms, and streams without end.
+    pub async fn impatient() -> Self {
+        Self::with(|origin| {
+            Policy::empty()
+                .gateway("limits = { reply_time = \"300ms\" }")
+                .dependency("catalog", origin, "")
+                .route("all.direct", &direct("*", "idle = \"5s\""))
+        })
+        .await
+    }
+
     /// A connection to the gateway.
     pub async fn connect(&self) -> Connection {
         Connection::open(self.gateway.addr).await.expect("the gateway accepts").bound(BOUND)

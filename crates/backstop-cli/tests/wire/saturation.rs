@@ -19,15 +19,18 @@ pub async fn hold(wires: &Wires, gate: &Gate, paths: &[&str]) -> Vec<Connection>
     held
 }
 
+/// One route, with two places.
+pub(crate) async fn two_places() -> Wires {
+    Wires::with(|origin| {
+        Policy::empty().dependency("catalog", origin, "").route("two.direct", &direct("*", "in_flight = 2"))
+    })
+    .await
+}
+
 #[test]
 fn the_third_of_two_is_refused_without_touching_the_origin() {
     run(async {
-        let wires = Wires::with(|origin| {
-            Policy::empty()
-                .dependency("catalog", origin, "")
-                .route("two.direct", &direct("*", "in_flight = 2"))
-        })
-        .await;
+        let wires = two_places().await;
         let gate = Gate::new();
         let mut held = hold(&wires, &gate, &["/held/1", "/held/2"]).await;
         let before = wires.origin.stats();

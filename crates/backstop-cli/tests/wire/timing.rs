@@ -7,7 +7,7 @@ use backstop_lab::origin::{Answer, Behaviour, Gate, Matcher};
 use tokio::time::Instant;
 
 use crate::raw::{Wires, direct};
-use crate::saturation::hold;
+use crate::saturation::{hold, two_places};
 use crate::support::{BOUND, Policy, expect, run};
 
 const DEADLINE: Duration = Duration::from_millis(300);
@@ -33,12 +33,7 @@ async fn took(wires: &Wires, path: &str, check: impl Fn(&Response)) -> Duration 
 #[test]
 fn a_refusal_takes_less_than_five_milliseconds() {
     run(async {
-        let wires = Wires::with(|origin| {
-            Policy::empty()
-                .dependency("catalog", origin, "")
-                .route("two.direct", &direct("*", "in_flight = 2"))
-        })
-        .await;
+        let wires = two_places().await;
         let gate = Gate::new();
         let _held = hold(&wires, &gate, &["/held/1", "/held/2"]).await;
         let before = wires.origin.stats();
@@ -131,13 +126,7 @@ fn a_full_pool_ends_at_the_deadline() {
 #[test]
 fn a_client_that_does_not_read_is_left() {
     run(async {
-        let wires = Wires::with(|origin| {
-            Policy::empty()
-                .gateway("limits = { reply_time = \"300ms\" }")
-                .dependency("catalog", origin, "")
-                .route("all.direct", &direct("*", "idle = \"5s\""))
-        })
-        .await;
+        let wires = Wires::impatient().await;
         wires.origin.on(Matcher::any(), Answer::new(200).body(vec![b'x'; 64 << 20]));
         let mut times = Vec::new();
         for round in 1..=3 {
