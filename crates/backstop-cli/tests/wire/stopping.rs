@@ -42,7 +42,11 @@ fn a_request_under_way_finishes_and_new_ones_are_refused_at_once() {
         assert_eq!((finished.status(), finished.text().as_str()), (200, "{}"));
         assert_eq!(held[0].read_to_end().await.ending, Ending::Fin);
         assert_eq!(wires.gateway.wait().code(), Some(0));
-        assert_eq!(wires.origin.stats().connections_open, 0);
+        wires
+            .origin
+            .wait_until(BOUND, |stats| stats.connections_open == 0)
+            .await
+            .expect("no connection is left");
     });
 }
 
