@@ -314,7 +314,7 @@ fn route_stack(
     let (host, own_host) = hosts.get(dependency).cloned().unwrap_or_default();
     Ok(RouteStack {
         id,
-        protected: backstop.route_by_id(id, withdraws(route, all))?,
+        protected: backstop.route_by_id(id, withdraws(route, all), &makes_a_copy(route, &host))?,
         dependency,
         limits: route.limits,
         forward: forward::Rules::new(route.strip_prefix.clone(), &host, &own_host),
@@ -323,6 +323,11 @@ fn route_stack(
         is_read: matches!(backstop.engine().route(id).rules.class, RouteClass::PublicRead(_)),
         response_edits: Edits::new(&route.response_headers),
     })
+}
+
+/// What the dependency is asked, beyond what the client asked: another question has other copies.
+fn makes_a_copy(route: &RouteSettings, host: &HostHeader) -> String {
+    format!("{:?}", (host, &route.strip_prefix, &route.request_headers, route.ignore_cookie))
 }
 
 async fn keep_house(backstop: Backstop, pools: Vec<Pool<RequestContent>>, mut disk: disk::Watch) {

@@ -50,7 +50,7 @@ impl Named {
         };
         let at = |host: &str, path: &str| Withdrawal::Path {
             host: host.into(),
-            path: canonical::escapes(path).into(),
+            path: canonical::meaning(path).into(),
         };
         hosts.iter().flat_map(|host| paths.iter().map(|path| at(host, path))).collect()
     }

@@ -21,13 +21,15 @@
 //! # Damage
 //! The file is not read as a whole when it is opened, so redb notices damage only where it reads. Entries, copies and
 //! withdrawals carry checksums of their own; an entry or a withdrawal that fails it, or lies out of order, has the whole
-//! file set aside, because in a damaged tree a deletion may miss. A damaged copy costs that copy.
+//! file set aside, because in a damaged tree a deletion may miss. A damaged copy costs that copy. A file that went back to
+//! an earlier commit is known by the number of its last withdrawal, which is written beside it (`commits`).
 //!
 //! # Crashes
 //! Batches are applied by transactions; a durable one is synced twice and carries the allocator's state, so that
 //! opening a file after a crash takes no time whatever its size. A crash goes back to the last durable commit.
 
 mod backend;
+mod commits;
 mod file;
 mod medium;
 mod presize;

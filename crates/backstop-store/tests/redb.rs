@@ -257,6 +257,44 @@ fn a_damaged_file_costs_copies_and_never_the_store() {
     assert!(lost > 10, "the damage was noticed {lost} times");
 }
 
+/// redb keeps two commits in its file and goes back to the older one if the newer looks damaged: one bit of the header is
+/// enough. What was withdrawn in between must not come back, whichever bit it is.
+#[test]
+fn a_file_that_went_back_to_an_earlier_commit_is_set_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, _) = open(options(folder.path()));
+    for at in 0..3 {
+        put(&store, &number(at), content(at, 300), at);
+    }
+    drain(&store);
+    until(|| store.health().writes_done >= 3);
+    let withdrawn = store.withdraw(Withdrawal::Target(number(1).target), now(10));
+    let Withdrawn::Pending(done) = withdrawn else { panic!("there was a copy") };
+    assert!(block_on(done).is_ok());
+    assert!(store.close(FLUSH));
+    let copies = Copies::file_below(folder.path());
+    let whole = fs::read(&copies).unwrap();
+    let commits = fs::read(copies.with_extension("commits")).unwrap();
+    let mut noticed = 0;
+    // All of the byte that chooses the commit, and samples of both commits' headers.
+    for bit in (9 * 8..10 * 8).chain((64 * 8..320 * 8).step_by(37)) {
+        let life = tempfile::tempdir().unwrap();
+        let mut bytes = whole.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        fs::write(Copies::file_below(life.path()), bytes).unwrap();
+        fs::write(Copies::file_below(life.path()).with_extension("commits"), &commits).unwrap();
+        let (store, report) = open(options(life.path()));
+        assert_eq!(body(&store, &number(1)), None, "bit {bit}: {report:?}");
+        noticed += u64::from(report.set_aside.is_some());
+        assert!(store.close(FLUSH));
+    }
+    assert!(noticed > 0, "one of these bits chooses the commit");
+    // A file without its number beside it cannot be believed either.
+    fs::remove_file(copies.with_extension("commits")).unwrap();
+    let (_store, report) = open(options(folder.path()));
+    assert!(report.set_aside.is_some() && report.copies == 0, "{report:?}");
+}
+
 #[test]
 fn a_truncated_or_foreign_file_is_set_aside() {
     let folder = tempfile::tempdir().unwrap();
@@ -290,7 +328,7 @@ fn damaged_files_are_numbered_and_do_not_pile_up() {
         .map(|file| file.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(names.len(), 5, "{names:?}");
+    assert_eq!(names.len(), 6, "the file, its number and four damaged ones: {names:?}");
     assert!(names.contains(&"copies.redb.corrupt-10".to_owned()), "{names:?}");
 }
 

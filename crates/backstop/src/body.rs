@@ -16,6 +16,7 @@ use pin_project_lite::pin_project;
 
 use crate::budget::{Budget, Held};
 use crate::clock::{Clock, Sleep};
+use crate::unsettled::UnsettledWrite;
 use crate::upstream::BrokenOff;
 
 pin_project! {
@@ -24,16 +25,16 @@ pin_project! {
         #[pin]
         content: Content<B>,
         settlement: Option<Settlement>,
+        // Of a write whose answer streams.
+        write: Option<UnsettledWrite>,
     }
 
     impl<B> PinnedDrop for ReplyBody<B> {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
             // Whoever sends the body need not ask once more after its last frame.
-            if this.content.is_over()
-                && let Some(settlement) = this.settlement.take()
-            {
-                settlement.complete();
+            if this.content.is_over() {
+                complete(this.settlement, this.write);
             }
         }
     }
@@ -70,16 +71,16 @@ impl<B> ReplyBody<B> {
         settlement: Settlement,
     ) -> Self {
         let body = Some(body).filter(|body| !body.is_empty());
-        Self { content: Content::Whole { body, trailers, held }, settlement: Some(settlement) }
+        Self { content: Content::Whole { body, trailers, held }, settlement: Some(settlement), write: None }
     }
 
     /// A body that is still coming.
-    pub(crate) fn streamed(stream: Stream<B>, settlement: Settlement) -> Self
+    pub(crate) fn streamed(stream: Stream<B>, settlement: Settlement, write: Option<UnsettledWrite>) -> Self
     where
         B: Body<Data = Bytes, Error = BrokenOff>,
     {
         let ended = stream.is_end_stream();
-        Self { content: Content::Streamed { stream, ended }, settlement: Some(settlement) }
+        Self { content: Content::Streamed { stream, ended }, settlement: Some(settlement), write }
     }
 }
 
@@ -108,17 +109,17 @@ impl<B: Body<Data = Bytes, Error = BrokenOff>> Body for ReplyBody<B> {
             }
         };
         match &frame {
-            None => {
-                if let Some(settlement) = this.settlement.take() {
-                    settlement.complete();
-                }
-            }
+            None => complete(this.settlement, this.write),
             // Whoever broke off the request left: nobody's failure.
-            Some(Err(BrokenOff::Client(_))) => drop(this.settlement.take()),
+            Some(Err(BrokenOff::Client(_))) => {
+                drop(this.settlement.take());
+                drop(this.write.take());
+            }
             Some(Err(BrokenOff::Dependency(failure))) => {
                 if let Some(settlement) = this.settlement.take() {
                     settlement.break_off(*failure);
                 }
+                drop(this.write.take());
             }
             Some(Ok(_)) => {}
         }
@@ -134,6 +135,16 @@ impl<B: Body<Data = Bytes, Error = BrokenOff>> Body for ReplyBody<B> {
             Content::Whole { body, .. } => SizeHint::with_exact(body.as_ref().map_or(0, Bytes::len) as u64),
             Content::Streamed { stream, .. } => stream.size_hint(),
         }
+    }
+}
+
+/// The last byte is through.
+fn complete(settlement: &mut Option<Settlement>, write: &mut Option<UnsettledWrite>) {
+    if let Some(settlement) = settlement.take() {
+        settlement.complete();
+    }
+    if let Some(write) = write.take() {
+        write.settle();
     }
 }
 

@@ -4,15 +4,59 @@
 
 use std::borrow::Cow;
 
-/// A host in lower case, without the port if it is empty or that of http, and without the dot that ends an absolute name.
+/// A host in lower case, without the port if it is empty or that of http, and without the dots that end an absolute name.
 pub fn host(authority: &str) -> String {
     let (name, port) = match authority.rsplit_once(':') {
         // A colon inside the brackets of an IPv6 address begins no port.
         Some((name, port)) if !port.contains(']') => (name, port),
         _ => (authority, ""),
     };
-    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
-    if port.is_empty() || port == "80" { name } else { format!("{name}:{port}") }
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    let number = port.trim_start_matches('0');
+    match (port.is_empty(), number) {
+        (true, _) | (false, "80") => name,
+        (false, "") => format!("{name}:0"),
+        (false, number) => format!("{name}:{number}"),
+    }
+}
+
+/// What a path means to whoever decodes all of it: the text behind every percent-encoding. Bytes that are no UTF-8 stay
+/// encoded. Paths that mean one thing to most services, and two to some (`/a:b` and `/a%3Ab`, `/a/b` and `/a%2Fb`), come
+/// out alike: enough to withdraw by, never enough to serve by.
+pub fn meaning(path: &str) -> Cow<'_, str> {
+    if !path.contains('%') {
+        return Cow::Borrowed(path);
+    }
+    let mut text = String::with_capacity(path.len());
+    for chunk in decoded(path).utf8_chunks() {
+        text.push_str(chunk.valid());
+        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("%{byte:02X}")));
+    }
+    Cow::Owned(text)
+}
+
+/// The bytes behind percent-encodings. What is none stays as it is.
+pub(crate) fn decoded(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let digits =
+            after.get(..2).filter(|digits| first == b'%' && digits.iter().all(u8::is_ascii_hexdigit));
+        let byte = digits
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match byte {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(first);
+                rest = after;
+            }
+        }
+    }
+    bytes
 }
 
 /// A path or query whose percent-encodings are in upper case, and none of which hides an unreserved character.
@@ -50,7 +94,9 @@ mod tests {
 
     #[test]
     fn hosts_that_are_the_same_are_spelt_alike() {
-        for same in ["shop", "SHOP", "shop:80", "shop:", "shop.", "shop.:80"] {
+        for same in
+            ["shop", "SHOP", "shop:80", "shop:", "shop.", "shop.:80", "shop..", "shop:080", "shop.:00080"]
+        {
             assert_eq!(host(same), "shop", "{same}");
         }
         for (other, spelt) in [
@@ -58,9 +104,31 @@ mod tests {
             ("[::1]", "[::1]"),
             ("[::1]:80", "[::1]"),
             ("[::1]:81", "[::1]:81"),
+            ("shop:08080", "shop:8080"),
+            ("shop:0", "shop:0"),
+            ("shop:00", "shop:0"),
             ("", ""),
         ] {
             assert_eq!(host(other), spelt);
+        }
+    }
+
+    #[test]
+    fn paths_that_mean_one_thing_to_most_are_one_place_to_withdraw() {
+        let table = [
+            ("/p/a:b", "/p/a:b"),
+            ("/p/a%3Ab", "/p/a:b"),
+            ("/p/a%3ab", "/p/a:b"),
+            ("/caf\u{e9}", "/caf\u{e9}"),
+            ("/caf%C3%A9", "/caf\u{e9}"),
+            ("/a%2Fb", "/a/b"),
+            ("/%FF%41", "/%FFA"),
+            ("/a%", "/a%"),
+            ("/a%2", "/a%2"),
+            ("/%2541", "/%41"),
+        ];
+        for (path, meant) in table {
+            assert_eq!(meaning(path), meant, "{path}");
         }
     }
 

@@ -6,6 +6,8 @@
 //!   route is for.
 //! - A body in a content coding cannot be looked into. It is taken for what it says and never kept.
 
+use std::borrow::Cow;
+
 use backstop_engine::policy::{Correct, KeyPart};
 use bytes::Bytes;
 use http::HeaderMap;
@@ -61,7 +63,7 @@ impl Rules {
         headers: &HeaderMap,
         body: &Bytes,
         framing: Framing,
-        part: impl Fn(&KeyPart) -> Option<&'r str>,
+        part: impl Fn(&KeyPart) -> Option<Cow<'r, str>>,
     ) -> Form {
         let delimited = framing == Framing::Delimited;
         let encoded = headers.get(CONTENT_ENCODING).is_some_and(|coding| coding != "identity");
@@ -96,11 +98,11 @@ impl Rules {
         Form::Whole { correct: true, certain: delimited && !body.is_empty() }
     }
 
-    fn holds<'r>(&self, found: &[Found], part: impl Fn(&KeyPart) -> Option<&'r str>) -> bool {
+    fn holds<'r>(&self, found: &[Found], part: impl Fn(&KeyPart) -> Option<Cow<'r, str>>) -> bool {
         let (has, echo) = found.split_at(self.has.min(found.len()));
         has.iter().all(|found| *found != Found::Nothing)
             && echo.iter().zip(&self.echo).all(|(found, key)| match (found, part(key)) {
-                (Found::Text(text), Some(value)) => text == value,
+                (Found::Text(text), Some(value)) => *text == value,
                 // A request without that part asks for nothing in particular.
                 (_, None) => true,
                 (Found::Nothing | Found::Other, Some(_)) => false,
@@ -132,7 +134,7 @@ mod tests {
         if let Some(media_type) = media_type {
             headers.insert(CONTENT_TYPE, HeaderValue::from_str(media_type).unwrap());
         }
-        let language = |part: &KeyPart| (*part == KeyPart::Language).then_some("es");
+        let language = |part: &KeyPart| (*part == KeyPart::Language).then_some("es".into());
         Rules::new(rules).unwrap().examine(
             &headers,
             &Bytes::copy_from_slice(body.as_bytes()),

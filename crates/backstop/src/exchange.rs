@@ -52,7 +52,7 @@ where
     let explain = asks_to_explain(&parts.headers);
     let (facts, read) = match &rules.class {
         RouteClass::PublicRead(class) => {
-            let read = Read::prepare(class, &rules.name, &mut parts);
+            let read = Read::prepare(class, &rules.name, &route.inner.fingerprint, &mut parts);
             (read.facts, Some(read))
         }
         RouteClass::Direct(_) | RouteClass::Optional(_) => (facts(&parts), None),

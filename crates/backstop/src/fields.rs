@@ -103,20 +103,36 @@ pub fn asks_to_explain(headers: &HeaderMap) -> bool {
     headers.get(BACKSTOP_EXPLAIN).is_some_and(|value| value == "?1")
 }
 
-/// If an answer says that a gateway behind this one gave an alternative: how old that is, by its `Age` or the field.
+const ALMOST_A_SECOND: Duration = Duration::from_nanos(999_999_999);
+
+/// If an answer says that a gateway behind this one gave an alternative or none at all: how old that may be at most.
+///
+/// Ages are told in whole seconds, rounded down, so the answer may be up to one second older than it says. A field that
+/// cannot be understood says that something was done to the answer, and its age is not known: older than anything.
 pub fn degraded(headers: &HeaderMap) -> Option<Duration> {
-    let dictionary = Parser::new(&joined(headers, &BACKSTOP)?).parse::<Dictionary>().ok()?;
+    let Ok(dictionary) = Parser::new(&joined(headers, &BACKSTOP)?).parse::<Dictionary>() else {
+        return Some(Duration::MAX);
+    };
     let item = |name: &str| match dictionary.get(name) {
         Some(ListEntry::Item(item)) => Some(&item.bare_item),
         _ => None,
     };
-    let is_fallback =
-        matches!(item("outcome"), Some(BareItem::Token(outcome)) if outcome.as_str() == "fallback");
-    let said = match item("age") {
-        Some(BareItem::Integer(seconds)) => u64::try_from(i64::from(*seconds)).unwrap_or(0),
-        _ => 0,
+    match item("outcome") {
+        Some(BareItem::Token(outcome)) if outcome.as_str() == Outcome::Normal.token() => return None,
+        Some(BareItem::Token(outcome))
+            if Outcome::ALL.iter().any(|known| known.token() == outcome.as_str()) => {}
+        _ => return Some(Duration::MAX),
+    }
+    let seconds = match (dictionary.get("age"), item("age")) {
+        (None, _) => headers.contains_key(AGE).then(|| crate::storable::received_age(headers)),
+        (Some(_), Some(BareItem::Integer(seconds))) => {
+            let said = u64::try_from(i64::from(*seconds)).ok().map(Duration::from_secs);
+            Some(said.map_or(Duration::MAX, |said| said.max(crate::storable::received_age(headers))))
+        }
+        (Some(_), _) => Some(Duration::MAX),
     };
-    is_fallback.then(|| Duration::from_secs(said).max(crate::storable::received_age(headers)))
+    // Without any age it is no copy: a part left out, or prepared beforehand.
+    Some(seconds.map_or(Duration::ZERO, |seconds| seconds.saturating_add(ALMOST_A_SECOND)))
 }
 
 /// The lines of a Structured Field as one (RFC 9651 section 4.2), or `None` if there is none.
@@ -218,12 +234,40 @@ mod tests {
             }
             degraded(&headers)
         };
-        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        let seconds = |seconds| Some(Duration::new(seconds, 999_999_999));
         assert_eq!(with("outcome=fallback, source=snapshot, age=30, reason=reset", None), seconds(30));
         assert_eq!(with("outcome=fallback, age=3", Some("31")), seconds(31));
-        assert_eq!(with("outcome=fallback, source=omitted", None), seconds(0));
-        for not in ["outcome=normal", "outcome=rejected, reason=age", "outcome=\"fallback\"", "", "=,"] {
-            assert_eq!(with(not, Some("5")), None, "{not}");
+        assert_eq!(with("outcome=fallback, source=omitted", None), Some(Duration::ZERO));
+        assert_eq!(with("outcome=failed, reason=incorrect", None), Some(Duration::ZERO));
+        assert_eq!(with("outcome=normal, source=primary", Some("5")), None);
+        assert_eq!(degraded(&HeaderMap::new()), None);
+    }
+
+    /// What cannot be understood was not said by the origin, and how old it is nobody knows.
+    #[test]
+    fn a_mark_that_cannot_be_read_is_older_than_anything() {
+        let unreadable = [
+            "",
+            "=,",
+            "\"",
+            "outcome=\"fallback\"",
+            "outcome=better",
+            "source=snapshot",
+            "outcome=fallback, age=",
+            "outcome=fallback, age=9.5",
+            "outcome=fallback, age=\"9\"",
+            "outcome=fallback, age=-1",
+            "outcome=fallback, age=(9)",
+            "outcome=fallback, age",
+        ];
+        for field in unreadable {
+            let mut headers = HeaderMap::new();
+            headers.insert(BACKSTOP, HeaderValue::from_static(field));
+            assert_eq!(degraded(&headers), Some(Duration::MAX), "{field}");
         }
+        let mut two_lines = HeaderMap::new();
+        two_lines.append(BACKSTOP, HeaderValue::from_static("outcome=fallback, source=snapshot, age=59"));
+        two_lines.append(BACKSTOP, HeaderValue::from_static("\""));
+        assert_eq!(degraded(&two_lines), Some(Duration::MAX));
     }
 }

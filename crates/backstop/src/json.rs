@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::Deserializer;
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 
 /// Nesting beyond this is not read; RFC 8259 section 9 allows a limit.
 const MAX_POINTER_TOKENS: usize = 32;
@@ -70,19 +72,22 @@ impl Places {
 
     /// What stands at each place, in the order in which they were added; `None` unless the body is one JSON value.
     pub fn look(&self, body: &[u8]) -> Option<Vec<Found>> {
+        let text = one_value(body)?;
         let mut found = vec![Found::Nothing; self.count];
-        // Skipped strings are not checked by the parser.
-        let mut deserializer = serde_json::Deserializer::from_str(std::str::from_utf8(body).ok()?);
-        let seed = Look { node: &self.root, found: &mut found };
-        seed.deserialize(&mut deserializer).ok()?;
-        deserializer.end().ok()?;
+        Look { node: &self.root, found: &mut found }.at(text);
         Some(found)
     }
 }
 
-/// Whether a body is exactly one JSON value (RFC 8259), white space around it aside.
+/// Whether a body is exactly one JSON value (RFC 8259), white space around it aside. A byte order mark before it is ignored, as
+/// section 8.1 allows; text that is no UTF-8 is no JSON.
 pub fn is_one_value(body: &[u8]) -> bool {
-    std::str::from_utf8(body).is_ok_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok())
+    one_value(body).is_some()
+}
+
+fn one_value(body: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)).ok()?;
+    serde_json::from_str::<IgnoredAny>(text).ok().map(|_| text)
 }
 
 fn unescaped(token: &str) -> Option<Cow<'_, str>> {
@@ -119,83 +124,62 @@ impl Look<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Look<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
+impl Look<'_> {
+    /// Looks into the text of one value, which is whole. What the parser cannot represent (a number beyond every range, half
+    /// of a surrogate pair) is there all the same, but no string.
+    fn at(mut self, text: &str) {
+        let Self { node, .. } = self;
+        match text.trim_start().as_bytes().first() {
+            Some(b'"') if !node.ends.is_empty() => {
+                let what = serde_json::from_str(text).map_or(Found::Other, Found::Text);
+                self.mark(&what);
+            }
+            Some(b'"') => {}
+            _ => self.mark(&Found::Other),
+        }
+        if !node.children.is_empty() {
+            let _what_could_be_read =
+                serde_json::Deserializer::from_str(text).deserialize_any(Inside { look: self });
+        }
     }
 }
 
-impl<'de> Visitor<'de> for Look<'_> {
+/// The members or elements of a value, those looked for as they were written.
+struct Inside<'a> {
+    look: Look<'a>,
+}
+
+impl Inside<'_> {
+    fn child(&mut self, name: &str) -> Option<Look<'_>> {
+        let (_, node) = self.look.node.children.iter().find(|(token, _)| **token == *name)?;
+        Some(Look { node, found: self.look.found })
+    }
+}
+
+impl<'de> Visitor<'de> for Inside<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_bool<E: Error>(mut self, _: bool) -> Result<(), E> {
-        self.mark(&Found::Other);
-        Ok(())
-    }
-
-    fn visit_i64<E: Error>(mut self, _: i64) -> Result<(), E> {
-        self.mark(&Found::Other);
-        Ok(())
-    }
-
-    fn visit_u64<E: Error>(mut self, _: u64) -> Result<(), E> {
-        self.mark(&Found::Other);
-        Ok(())
-    }
-
-    fn visit_f64<E: Error>(mut self, _: f64) -> Result<(), E> {
-        self.mark(&Found::Other);
-        Ok(())
-    }
-
-    fn visit_unit<E: Error>(mut self) -> Result<(), E> {
-        self.mark(&Found::Other);
-        Ok(())
-    }
-
-    fn visit_str<E: Error>(mut self, text: &str) -> Result<(), E> {
-        if !self.node.ends.is_empty() {
-            self.mark(&Found::Text(text.to_owned()));
-        }
-        Ok(())
+        f.write_str("an object or an array")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut sequence: A) -> Result<(), A::Error> {
-        self.mark(&Found::Other);
         let mut index = 0_usize;
-        loop {
-            let child = match self.node.children.as_slice() {
-                [] => None,
-                children => {
-                    let name = index.to_string();
-                    children.iter().find(|(token, _)| **token == *name).map(|(_, node)| node)
-                }
-            };
-            let more = match child {
-                Some(node) => sequence.next_element_seed(Look { node, found: self.found })?.is_some(),
-                None => sequence.next_element::<IgnoredAny>()?.is_some(),
-            };
-            if !more {
-                return Ok(());
+        while let Some(element) = sequence.next_element::<&RawValue>()? {
+            if let Some(child) = self.child(&index.to_string()) {
+                child.at(element.get());
             }
             index += 1;
         }
+        Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        self.mark(&Found::Other);
-        while let Some(name) = map.next_key::<Cow<'_, str>>()? {
-            match self.node.children.iter().find(|(token, _)| **token == *name) {
-                Some((_, node)) => map.next_value_seed(Look { node, found: self.found })?,
-                None => {
-                    map.next_value::<IgnoredAny>()?;
-                }
+        while let Some(name) = map.next_key::<&RawValue>()? {
+            let name: Option<Cow<'_, str>> = serde_json::from_str::<String>(name.get()).ok().map(Cow::Owned);
+            let value = map.next_value::<&RawValue>()?;
+            if let Some(child) = name.and_then(|name| self.child(&name)) {
+                child.at(value.get());
             }
         }
         Ok(())
@@ -220,8 +204,7 @@ mod tests {
             assert!(is_one_value(whole.as_bytes()), "{whole}");
             assert!(look(&["/a"], whole).is_some(), "{whole}");
         }
-        for broken in ["", " ", "{", "{}{}", "{} x", "[1,]", "{\"a\":1", "nul", "<html>", "\u{feff}{}", "01"]
-        {
+        for broken in ["", " ", "{", "{}{}", "{} x", "[1,]", "{\"a\":1", "nul", "<html>", "01"] {
             assert!(!is_one_value(broken.as_bytes()), "{broken}");
             assert!(look(&["/a"], broken).is_none(), "{broken}");
         }
@@ -260,6 +243,22 @@ mod tests {
         for wrong in ["a", "/~", "/~2", "#/a", &"/a".repeat(33)] {
             assert!(Places::default().add(wrong).is_err(), "{wrong}");
         }
+    }
+
+    /// RFC 8259: a mark before the text may be ignored (section 8.1), numbers have no range (6), strings no form (8.2).
+    #[test]
+    fn what_the_parser_cannot_represent_is_whole_all_the_same() {
+        let (number, text) = (r#"{"a":1e999,"b":"x"}"#, r#"{"a":"\ud800","b":"x","\ud800":0}"#);
+        for body in [number, text, "\u{feff}{\"a\":0,\"b\":\"x\"}"] {
+            assert!(is_one_value(body.as_bytes()), "{body}");
+            assert_eq!(
+                look(&["/a", "/b"], body),
+                Some(vec![Found::Other, Found::Text("x".into())]),
+                "{body}"
+            );
+        }
+        assert_eq!(look(&["/a/b"], r#"{"a":[{"b":"x"}]}"#), Some(vec![Found::Nothing]));
+        assert_eq!(look(&["/a/1/b"], r#"{"a":[0, {"b" : "x"}]}"#), Some(vec![Found::Text("x".into())]));
     }
 
     /// Unknown parts are skipped without recursion: a body that only nests is refused, not overflowed.

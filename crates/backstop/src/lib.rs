@@ -43,6 +43,7 @@ mod replay;
 pub mod request;
 mod service;
 pub mod storable;
+mod unsettled;
 pub mod upload;
 pub mod upstream;
 

@@ -1,5 +1,6 @@
 //! A policy brought to life, and one of its routes, ready to answer.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use backstop_engine::engine::{Engine, RouteState};
@@ -139,14 +140,21 @@ impl Backstop {
         let found = self.shared.engine.routes().iter().position(|route| *route.rules.name == *name);
         let id = found.and_then(|index| u16::try_from(index).ok());
         let id = id.ok_or_else(|| SetupError::NoSuchRoute(name.into()))?;
-        self.route_by_id(RouteId(id), Box::new(|_| Vec::new()))
+        self.route_by_id(RouteId(id), Box::new(|_| Vec::new()), "")
     }
 
-    /// A route by its id. `withdraws` names the copies that a write on it withdraws beside those of its own path.
+    /// A route by its id. `withdraws` names the copies that a write on it withdraws beside those of its own path. `also`
+    /// is what makes a copy of this route what it is, beside the route's own rules: copies that were kept under another
+    /// value are not found any more.
     ///
     /// # Errors
     /// If its `correct` rules cannot be used.
-    pub fn route_by_id(&self, id: RouteId, withdraws: Box<Withdraws>) -> Result<ProtectedRoute, SetupError> {
+    pub fn route_by_id(
+        &self,
+        id: RouteId,
+        withdraws: Box<Withdraws>,
+        also: &str,
+    ) -> Result<ProtectedRoute, SetupError> {
         let rules = &self.shared.engine.route(id).rules;
         let wrong = |source| SetupError::Correct { route: rules.name.clone(), source };
         let (correct, fixed) = match &rules.class {
@@ -156,7 +164,10 @@ impl Backstop {
             }
             RouteClass::Direct(_) => (Rules::default(), None),
         };
-        let inner = RouteInner { shared: Arc::clone(&self.shared), id, correct, fixed, withdraws };
+        let asked = &self.shared.engine.dependency(rules.dependency).rules.name;
+        let fingerprint = fingerprint(&rules.class, asked, also);
+        let inner =
+            RouteInner { shared: Arc::clone(&self.shared), id, correct, fixed, withdraws, fingerprint };
         Ok(ProtectedRoute { inner: Arc::new(inner) })
     }
 }
@@ -173,6 +184,18 @@ pub(crate) struct RouteInner {
     pub(crate) correct: Rules,
     pub(crate) fixed: Option<Fixed>,
     withdraws: Box<Withdraws>,
+    /// Copies of other rules under the same name are other copies.
+    pub(crate) fingerprint: [u8; 8],
+}
+
+/// What a copy depends on beside the request: whom it came from, what tells copies apart and what was demanded of them.
+/// A value of another version of this program need not be the same; then copies are lost, never mistaken.
+fn fingerprint(class: &RouteClass, asked: &str, also: &str) -> [u8; 8] {
+    let RouteClass::PublicRead(read) = class else { return [0; 8] };
+    let mut hasher = DefaultHasher::new();
+    (asked, &read.key, &read.languages, also).hash(&mut hasher);
+    format!("{:?} {:?}", read.correct, read.incorrect).hash(&mut hasher);
+    hasher.finish().to_be_bytes()
 }
 
 /// The stand-in of an optional part, ready to send.

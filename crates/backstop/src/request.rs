@@ -1,5 +1,7 @@
 //! What the engine and the store need to know of a request: its facts and its key.
 
+use std::borrow::Cow;
+
 use backstop_engine::flow::{CopyUse, Method, RequestFacts};
 use backstop_engine::policy::{KeyPart, PublicRead};
 use backstop_store::{CopyKey, Target};
@@ -48,14 +50,14 @@ pub fn method(method: &http::Method) -> Method {
     }
 }
 
-/// What a request addresses, spelt in one way (see [`canonical`]): a write withdraws the copies of its
-/// target however either of them was written.
+/// What a request addresses, by what its path means (see [`canonical`]): a write withdraws the copies of its target however
+/// either of them was written. Copies are told apart by the exact spelling besides, in their partition.
 pub fn target(parts: &Parts) -> Target {
     let authority = parts.uri.authority().map(|authority| authority.as_str());
     let host =
         authority.or_else(|| parts.headers.get(HOST).and_then(|host| host.to_str().ok())).unwrap_or_default();
     let query = parts.uri.query().map(canonical::escapes);
-    Target::new(&canonical::host(host), &canonical::escapes(parts.uri.path()), query.as_deref())
+    Target::new(&canonical::host(host), &canonical::meaning(parts.uri.path()), query.as_deref())
 }
 
 /// The facts of a request on a route without copies.
@@ -85,7 +87,9 @@ pub struct Read {
 impl Read {
     /// Reads the request and changes what the rules change: `Accept-Language` becomes the negotiated language, and
     /// `Accept-Encoding` becomes `identity`, because a coded body cannot be looked into.
-    pub fn prepare(rules: &PublicRead, route: &str, parts: &mut Parts) -> Self {
+    ///
+    /// `fingerprint` tells copies of these rules from those of other rules under the same name.
+    pub fn prepare(rules: &PublicRead, route: &str, fingerprint: &[u8], parts: &mut Parts) -> Self {
         let language: Option<Box<str>> = negotiate(&rules.languages, &parts.headers).map(Into::into);
         if let Some(language) = &language
             && let Ok(value) = HeaderValue::from_str(language)
@@ -104,7 +108,10 @@ impl Read {
             CopyUse::Full
         };
         let facts = RequestFacts { method: method(&parts.method), copies, credential };
-        let mut partition = Vec::new();
+        let mut partition = fingerprint.to_vec();
+        let spelt = canonical::escapes(parts.uri.path());
+        let is_plain = canonical::meaning(&spelt) == spelt;
+        encode(&mut partition, (!is_plain).then(|| spelt.as_bytes()));
         for part in &rules.key {
             // A field may come in several lines, and whoever is asked may read any of them: each tells copies apart.
             if let KeyPart::Header(name) = part {
@@ -138,6 +145,18 @@ pub fn part_value<'r>(part: &KeyPart, parts: &'r Parts, language: Option<&'r str
             pairs.filter(|(known, _)| *known == &**name).map(|(_, value)| value.as_bytes()).next()
         }
     }
+}
+
+/// As [`part_value`], but what the value means: percent-encodings of paths and queries are decoded, and so is the `+` of a
+/// form's query. What is no text shows replacement characters, which no answer echoes.
+pub fn part_text<'r>(part: &KeyPart, parts: &'r Parts, language: Option<&'r str>) -> Option<Cow<'r, str>> {
+    let value = String::from_utf8_lossy(part_value(part, parts, language)?);
+    let meant = match part {
+        KeyPart::Language | KeyPart::Header(_) => return Some(value),
+        KeyPart::Path(_) => canonical::decoded(&value),
+        KeyPart::Query(_) => canonical::decoded(&value.replace('+', " ")),
+    };
+    Some(Cow::Owned(String::from_utf8_lossy(&meant).into_owned()))
 }
 
 /// Length and bytes of each part, so that no two lists of parts give the same bytes; absent is not empty.
@@ -193,7 +212,7 @@ mod tests {
     }
 
     fn read(rules: &PublicRead, headers: &[(&str, &str)]) -> Read {
-        Read::prepare(rules, "description", &mut parts("/products/42?x=1", headers))
+        Read::prepare(rules, "description", b"f", &mut parts("/products/42?x=1", headers))
     }
 
     #[test]
@@ -211,12 +230,27 @@ mod tests {
         for headers in differing {
             assert_ne!(read(&rules, headers).key, key, "{headers:?}");
         }
-        let other_query = Read::prepare(&rules, "description", &mut parts("/products/42?x=2", &base)).key;
+        let other_query =
+            Read::prepare(&rules, "description", b"f", &mut parts("/products/42?x=2", &base)).key;
         assert_ne!(other_query, key);
         assert_eq!(
             read(&rules, &[("host", "shop.example"), ("accept-language", "es-MX"), ("x-tenant", "a")]).key,
             key
         );
+    }
+
+    /// Two spellings that a service may tell apart are two copies at one place, and other rules make other copies.
+    #[test]
+    fn spellings_and_rules_are_told_apart_below_one_target() {
+        let rules = rules(&[], vec![]);
+        let key = |path: &str, fingerprint: &[u8]| {
+            Read::prepare(&rules, "r", fingerprint, &mut parts(path, &[("host", "h")])).key
+        };
+        let (plain, coded) = (key("/p/a:b", b"1"), key("/p/a%3Ab", b"1"));
+        assert_eq!(plain.target, coded.target);
+        assert_ne!(plain, coded);
+        assert_eq!(coded, key("/%70/a%3ab", b"1"));
+        assert_ne!(plain, key("/p/a:b", b"2"));
     }
 
     /// `a` + `bc` and `ab` + `c` are two keys; absent and empty too.
@@ -244,11 +278,11 @@ mod tests {
     #[test]
     fn the_negotiated_language_is_asked_for_and_nothing_coded() {
         let mut sent = parts("/p", &[("accept-language", "es-MX, en;q=0.5"), ("accept-encoding", "gzip")]);
-        Read::prepare(&rules(&["es"], vec![]), "r", &mut sent);
+        Read::prepare(&rules(&["es"], vec![]), "r", b"", &mut sent);
         assert_eq!(sent.headers[ACCEPT_LANGUAGE], "es");
         assert_eq!(sent.headers[ACCEPT_ENCODING], "identity");
         let mut unmatched = parts("/p", &[("accept-language", "de")]);
-        Read::prepare(&rules(&["es"], vec![]), "r", &mut unmatched);
+        Read::prepare(&rules(&["es"], vec![]), "r", b"", &mut unmatched);
         assert_eq!(unmatched.headers[ACCEPT_LANGUAGE], "de");
     }
 }

@@ -83,12 +83,28 @@ impl Directives {
         for line in headers.get_all(CACHE_CONTROL) {
             // Bytes beyond ASCII belong to no directive that is known here, but the line may hold others.
             let line = String::from_utf8_lossy(line.as_bytes());
+            if !is_understood(&line) {
+                // Whoever wrote it may have meant each of its words.
+                for word in line.split(|character| !is_token_character(character)) {
+                    directives.forbid(word);
+                }
+            }
             for directive in split_outside_quotes(&line) {
                 let (name, argument) = directive.split_once('=').unwrap_or((directive, ""));
                 directives.add(name.trim(), argument.trim().trim_matches('"'));
             }
         }
         directives
+    }
+
+    /// A word in a line that cannot be understood: what it forbids is forbidden, what it allows is not allowed.
+    fn forbid(&mut self, word: &str) {
+        if ["no-store", "no-cache", "private", "must-revalidate", "proxy-revalidate"]
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(word))
+        {
+            self.add(word, "");
+        }
     }
 
     fn add(&mut self, name: &str, argument: &str) {
@@ -127,6 +143,25 @@ fn targeted(headers: &HeaderMap) -> Option<Directives> {
         directives.add(name.as_str(), &argument);
     }
     (!dictionary.is_empty()).then_some(directives)
+}
+
+/// Whether a line is a list of directives: a token each, and maybe a token or a quoted string (RFC 9111 section 5.2).
+fn is_understood(line: &str) -> bool {
+    split_outside_quotes(line).all(|directive| {
+        let (name, argument) = directive.split_once('=').unwrap_or((directive, ""));
+        let (name, argument) = (name.trim(), argument.trim());
+        let quoted = argument.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        let argument_is_fine = match quoted {
+            Some(inside) => !inside.contains('"'),
+            None => argument.chars().all(is_token_character),
+        };
+        !name.is_empty() && name.chars().all(is_token_character) && argument_is_fine
+    })
+}
+
+/// RFC 9110 section 5.6.2.
+fn is_token_character(character: char) -> bool {
+    character.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(character)
 }
 
 fn split_outside_quotes(line: &str) -> impl Iterator<Item = &str> {

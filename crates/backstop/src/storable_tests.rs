@@ -100,3 +100,28 @@ fn received_age_is_the_first_member_or_nothing() {
     assert_eq!(received_age(&HeaderMap::new()), Duration::ZERO);
     assert_eq!(age("99999999999999999999"), Duration::from_secs(1 << 31));
 }
+
+/// RFC 9111 section 4.2.1 wants caution with what is not understood: each word that forbids does.
+#[test]
+fn a_line_that_cannot_be_understood_forbids_with_every_word() {
+    for line in [
+        "private; max-age=5",
+        "public private",
+        "a=\"b, private",
+        "max-age=5 no-store",
+        "x=(private)",
+        "=private",
+    ] {
+        assert!(!storable(&headers(&[("cache-control", line)]), false).keep, "{line}");
+    }
+    for line in ["max-age=5; no-cache", "must-revalidate; max-age=0", "a b proxy-revalidate"] {
+        assert_ne!(
+            storable(&headers(&[("cache-control", line)]), false).limit,
+            OriginLimit::Unlimited,
+            "{line}"
+        );
+    }
+    for line in ["community=\"private\"", "max-age=5, x=privately", "no-stored; max-age=5", "public, "] {
+        assert!(storable(&headers(&[("cache-control", line)]), false).keep, "{line}");
+    }
+}

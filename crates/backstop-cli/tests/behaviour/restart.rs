@@ -209,3 +209,31 @@ fn trust_accepts_an_unsynchronised_clock_and_no_other_risk() {
         saved.expect_refused_for_its_date().await;
     });
 }
+
+/// The copies of a route are those of its rules. Under other rules the same name finds none of them: not those of another
+/// tenant's field, nor those of which less was demanded, nor those that answer another question.
+#[test]
+fn copies_of_other_rules_are_not_found_after_a_restart() {
+    run(async {
+        let both = [SPANISH[0], SPANISH[1], ("X-User", "a"), SPANISH[2]];
+        let changes = [
+            "key = [\"path.id\", \"language\", \"header.x-user\"]",
+            "key = [\"language\", \"path.id\", \"header.x-tenant\"]",
+            "correct = { type = \"application/json\", has = [\"/id\", \"/text\", \"/price\"] }",
+            "languages = [\"es\"]",
+            "request_headers = { set = { x-shop = \"b\" } }",
+            "strip_prefix = \"/p\"",
+        ];
+        for change in changes {
+            let Saved { policy, gateway, .. } = saved(|policy| policy).await;
+            let changed =
+                policy.clone().replace_route("description.public_read", &Policy::description(change));
+            let folder = gateway.stop();
+            let gateway = Gateway::start_with_clock(&folder, &changed, "freeze");
+            expect::no_copy(&gateway.get("/p/1", &both).await, "missing", "connect");
+            // And the rules as they were find them again.
+            let gateway = gateway.restart(&policy);
+            assert_eq!(gateway.get("/p/1", &SPANISH).await.status(), 200, "{change}");
+        }
+    });
+}

@@ -1,6 +1,8 @@
 //! Two spellings of one resource are one resource (RFC 3986 section 6.2.2): a write by one withdraws what was read by the
 //! other. What is forwarded stays as it came.
 
+use backstop_lab::origin::{Behaviour, Matcher};
+
 use crate::support::shop::SPANISH;
 use crate::support::{Policy, Shop, expect, product, run};
 
@@ -27,6 +29,34 @@ fn a_write_withdraws_whatever_its_spelling() {
             assert_eq!(seen, path, "forwarded as it came");
             shop.goes_down().await;
             expect::no_copy(&shop.get("1").await, "missing", "connect");
+        }
+    });
+}
+
+/// Most services decode all of a path: what one of them may have meant is withdrawn, and what two may tell apart is never
+/// served for one another.
+#[test]
+fn a_write_withdraws_what_its_path_may_mean_and_no_copy_serves_another_path() {
+    run(async {
+        let pairs = [
+            ("/p/a:b", "/p/a%3Ab"),
+            ("/p/a%3ab", "/p/a:b"),
+            ("/p/a%40b", "/p/a@b"),
+            ("/p/a%21%24%2Cb", "/p/a!$,b"),
+            ("/p/caf%C3%A9", "/p/caf%c3%a9"),
+        ];
+        for (read, written) in pairs {
+            let shop = Shop::open().await;
+            assert_eq!(shop.gateway.get(read, &on("shop.example")).await.status(), 200);
+            shop.origin.on(Matcher::any().method("GET"), Behaviour::status(503));
+            if written != "/p/caf%c3%a9" {
+                let other = shop.gateway.get(written, &on("shop.example")).await;
+                expect::no_copy(&other, "missing", "unavailable");
+            }
+            assert_eq!(shop.gateway.get(read, &on("shop.example")).await.status(), 200, "{read}");
+            let put = shop.gateway.request("PUT", written, &on("shop.example:080"), b"new").await;
+            assert_eq!(put.status(), 200);
+            expect::no_copy(&shop.gateway.get(read, &on("shop.example")).await, "missing", "unavailable");
         }
     });
 }

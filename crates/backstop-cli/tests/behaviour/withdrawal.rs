@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use backstop_lab::client::Connection;
-use backstop_lab::origin::{Answer, Behaviour, Gate, Matcher};
+use backstop_lab::origin::{Answer, Behaviour, CutAt, Gate, Matcher, Then};
 
 use crate::support::shop::{HOST, SPANISH, written};
 use crate::support::{BOUND, Gateway, Outcomes, Policy, Shop, expect, product, products, run};
@@ -95,11 +95,15 @@ fn a_write_with_an_unknown_end_withdraws() {
 }
 
 /// The origin carries a write out after it was given up. What a read saw in between is passed on but is not the last correct
-/// answer: nothing that the write may change is kept for 10 s, or for the write's `abandon_hold` where it is stated.
+/// answer: nothing that the write may change is kept for 10 s, or for the write's `abandon_hold` where that is longer.
 #[test]
 fn a_read_before_a_late_write_is_not_kept() {
     run(async {
-        for (stated, held_ns) in [("", 10_000_000_000_u64), ("abandon_hold = \"3s\"", 3_000_000_000)] {
+        for (stated, held_ns) in [
+            ("", 10_000_000_000_u64),
+            ("abandon_hold = \"0s\"", 10_000_000_000),
+            ("abandon_hold = \"20s\"", 20_000_000_000),
+        ] {
             let mut shop = Shop::with(|origin| {
                 let write = format!("match = \"PUT /p/{{id}}\"\ndependency = \"catalog\"\ndeadline = \"2s\"\nin_flight = 4\n{stated}");
                 Policy::shop(origin).replace_route("write.direct", &write)
@@ -122,6 +126,43 @@ fn a_read_before_a_late_write_is_not_kept() {
             expect::live(&shop.get("1").await, 200, &product("1", "second", "es"));
             shop.goes_down().await;
             expect::copy(&shop.get("1").await, &product("1", "second", "es"), 0, "connect");
+        }
+    });
+}
+
+/// 202 says that the write is carried out later (RFC 9110 section 15.3.3), and an answer that breaks off says nothing.
+#[test]
+fn a_write_that_was_only_accepted_or_whose_answer_broke_off_may_still_come() {
+    run(async {
+        let accepted = || Behaviour::from(Answer::new(202));
+        let cut = || Behaviour::truncated(100, 10);
+        let hanging = || Answer::new(200).body("x".repeat(100)).cut(CutAt::Body(10), Then::Hang).into();
+        let behaviours: [(&dyn Fn() -> Behaviour, bool); 3] =
+            [(&accepted, true), (&cut, false), (&hanging, false)];
+        for (behaviour, whole) in behaviours {
+            let mut shop = Shop::open().await;
+            stocked(&shop).await;
+            shop.origin.script(Matcher::any().method("PUT"), [behaviour()]);
+            let mut client = Connection::open(shop.gateway.addr).await.unwrap().bound(BOUND);
+            client
+                .send(b"PUT /p/1 HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 2\r\n\r\n{}")
+                .await
+                .unwrap();
+            if whole {
+                assert_eq!(client.read_response().await.unwrap().status(), 202);
+            } else {
+                client.read_at_least(20).await.unwrap();
+                drop(client);
+                expect::idle(&shop.gateway).await;
+            }
+            expect::live(&shop.get("1").await, 200, &product("1", "first", "es"));
+            shop.goes_down().await;
+            expect::no_copy(&shop.get("1").await, "missing", "connect");
+            shop.origin.accept_again().await.unwrap();
+            shop.pass(10.0);
+            shop.get("1").await;
+            shop.goes_down().await;
+            expect::copy(&shop.get("1").await, &product("1", "first", "es"), 0, "connect");
         }
     });
 }

@@ -35,11 +35,11 @@ impl Flow {
     }
 
     /// An answer that a gateway behind this one calls an alternative must keep this route's own limit, whoever asks.
-    /// A server error is no answer that could be too old.
+    /// An error is no answer that could be too old.
     fn is_degraded_beyond_limit(&self, head: HeadFacts) -> bool {
         match (&self.route().rules.class, head.degraded) {
             (RouteClass::PublicRead(read), Some(age)) => {
-                self.reads() && head.status < 500 && age > read.max_age
+                self.reads() && head.status < 400 && age > read.max_age
             }
             _ => false,
         }
@@ -123,8 +123,9 @@ impl Flow {
         if self.facts.method == Method::Unsafe {
             // Whatever a server error left behind is unknown.
             return match status {
+                // Accepted, to be carried out later (RFC 9110 section 15.3.3), or nobody knows.
+                202 | 500.. => CopyAction::WithdrawUnsettled,
                 200..=399 => CopyAction::Withdraw,
-                500.. => CopyAction::WithdrawUnsettled,
                 _ => CopyAction::Keep,
             };
         }

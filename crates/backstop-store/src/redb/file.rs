@@ -13,6 +13,7 @@ use redb::{
 };
 
 use super::backend::Outside;
+use super::commits::Commits;
 use super::medium::io_error;
 use super::presize::presize;
 use super::room::{Bounds, PIECE, cost, cost_of};
@@ -25,6 +26,8 @@ const PIECES: TableDefinition<'_, Piece, &[u8]> = TableDefinition::new("pieces")
 const WITHDRAWN: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("withdrawn");
 const DATES: TableDefinition<'_, &str, i64> = TableDefinition::new("dates");
 const WALL: &str = "wall";
+/// The number of the last withdrawal; see [`Commits`].
+const WITHDRAWALS: &str = "withdrawals";
 
 /// Identity and number of a piece, big-endian, so that the pieces of one copy lie together.
 type Piece = [u8; 12];
@@ -40,6 +43,7 @@ pub(super) struct RedbFile {
     used: Arc<AtomicU64>,
     /// Taken by the writing thread only.
     room: Mutex<Room>,
+    commits: Commits,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,6 +51,9 @@ struct Room {
     used: u64,
     /// Freed or rewritten since the last durable commit, and so not yet to be used again.
     waiting: u64,
+    /// The number of the last withdrawal, and the one that was told beside the file.
+    withdrawals: u64,
+    told: u64,
 }
 
 impl RedbFile {
@@ -56,15 +63,23 @@ impl RedbFile {
         bounds: Bounds,
         outside: Outside,
     ) -> Result<Self, DiskError> {
-        let mut file = Self { database, path, bounds, outside, used: Arc::default(), room: Mutex::default() };
-        let new = file.is_new().map_err(|error| file.error(error))?;
+        let new = is_new(&database).map_err(|error| disk_error(error, &path))?;
+        let commits = if new { Commits::create(&path).map(|new| (new, 0)) } else { Commits::open(&path) };
+        let (commits, told) = commits.map_err(|error| io_error(&error, &Commits::beside(&path)))?;
+        let room = Mutex::default();
+        let mut file = Self { database, path, bounds, outside, used: Arc::default(), room, commits };
+        let withdrawals = file.withdrawals().map_err(|error| file.error(error))?;
+        if withdrawals < told {
+            let message = format!("{}: it has gone back behind a withdrawal", file.path.display());
+            return Err(DiskError::Corrupt(message));
+        }
         let used = file.open_tables().map_err(|error| file.error(error))?;
         if new {
             presize(&file.database, bounds.limit, || file.outside.length())
                 .map_err(|error| file.error(error))?;
         }
         file.used.store(used, Ordering::Relaxed);
-        file.room = Mutex::new(Room { used, ..Room::default() });
+        file.room = Mutex::new(Room { used, withdrawals, told, ..Room::default() });
         Ok(file)
     }
 
@@ -77,8 +92,12 @@ impl RedbFile {
         self.bounds.budget(self.outside.length())
     }
 
-    fn is_new(&self) -> Result<bool, Error> {
-        Ok(self.database.begin_read()?.list_tables()?.next().is_none())
+    fn withdrawals(&self) -> Result<u64, Error> {
+        match self.database.begin_read()?.open_table(DATES) {
+            Ok(dates) => Ok(dates.get(WITHDRAWALS)?.map_or(0, |number| number.value().unsigned_abs())),
+            Err(TableError::TableDoesNotExist(_)) => Ok(0),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Makes what is missing, and counts what is there.
@@ -136,6 +155,11 @@ impl RedbFile {
             for (route, sequence) in &batch.withdrawn {
                 withdrawn.insert(&**route, &encode_withdrawn(route, *sequence)[..])?;
             }
+            if !batch.deletes.is_empty() || !batch.withdrawn.is_empty() {
+                next.withdrawals += 1;
+                let number = i64::try_from(next.withdrawals).unwrap_or(i64::MAX);
+                transaction.open_table(DATES)?.insert(WITHDRAWALS, number)?;
+            }
             if let Some(wall) = batch.wall {
                 transaction.open_table(DATES)?.insert(WALL, wall.as_unix_ns())?;
             }
@@ -148,6 +172,10 @@ impl RedbFile {
             transaction.set_durability(Durability::None)?;
         }
         transaction.commit()?;
+        if durable && next.told < next.withdrawals {
+            self.commits.tell(next.withdrawals)?;
+            next.told = next.withdrawals;
+        }
         *room = next;
         self.used.store(next.used, Ordering::Relaxed);
         Ok(Applied { evicted: evicted.into_values().collect(), durable })
@@ -261,6 +289,10 @@ impl<'a> Tables<'a> {
             }
         }
     }
+}
+
+fn is_new(database: &Database) -> Result<bool, Error> {
+    Ok(database.begin_read()?.list_tables()?.next().is_none())
 }
 
 fn piece(id: u64, number: u32) -> Piece {

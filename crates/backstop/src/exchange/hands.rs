@@ -1,12 +1,11 @@
 //! The steps of an HTTP exchange.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use backstop_engine::flow::{Attempt, AttemptId, BodyFacts, Event, HeadFacts, Method};
 use backstop_engine::policy::{KeyPart, PublicRead, RouteClass};
 use backstop_engine::snapshot::{CopyFacts, ObservedAt};
-use backstop_engine::time::{Mono, Now};
+use backstop_engine::time::Now;
 use backstop_store::{LoadError, Loaded, ReadTicket, StoredCopy};
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, RANGE};
@@ -19,8 +18,9 @@ use crate::correct::Form;
 use crate::driver::Hands;
 use crate::fields::degraded;
 use crate::protected::ProtectedRoute;
-use crate::request::{Read, method, part_value};
+use crate::request::{Read, method, part_text};
 use crate::storable::{received_age, storable};
+use crate::unsettled::UnsettledWrite;
 use crate::upstream::{BrokenOff, CallError, Framing, Progress, Upstream};
 
 /// One exchange under way.
@@ -35,8 +35,8 @@ pub(super) struct Http<'a, U: Upstream<B>, B> {
     pub(super) ticket: Option<ReadTicket>,
     pub(super) answer: Answer<U::Body, U::Error>,
     pub(super) copy: Option<Arc<StoredCopy>>,
-    /// A write was handed to the dependency and its end is not known.
-    pub(super) unknown_write: bool,
+    /// A write that was handed to the dependency and whose end is not known.
+    pub(super) write: Option<UnsettledWrite>,
 }
 
 /// What came from the dependency.
@@ -45,18 +45,6 @@ pub(super) enum Answer<B, E> {
     Streaming { head: response::Parts, prefix: Prefix, body: B },
     Whole { head: response::Parts, body: Bytes, trailers: Option<HeaderMap>, held: Held },
     Unclassified(E),
-}
-
-/// A write that was given up may still be carried out for this long, unless the route's `abandon_hold` says how long its
-/// dependency goes on with abandoned work.
-const UNSETTLED: Duration = Duration::from_secs(10);
-
-impl<U: Upstream<B>, B> Http<'_, U, B> {
-    /// When a write that is given up now is taken to have come to its end.
-    pub(super) fn settled_at(&self) -> Mono {
-        let shared = &self.route.inner.shared;
-        shared.clock.mono().after(self.route.state().rules.abandon_hold.unwrap_or(UNSETTLED))
-    }
 }
 
 impl<'a, U, B> Http<'a, U, B>
@@ -82,7 +70,7 @@ where
             ticket: None,
             answer: Answer::None,
             copy: None,
-            unknown_write: false,
+            write: None,
         }
     }
 
@@ -118,9 +106,7 @@ where
     fn body_facts(&self, head: &response::Parts, body: &Bytes) -> BodyFacts {
         let Some(class) = self.class() else { return BodyFacts::Whole { correct: true, storable: false } };
         let language = self.read.as_ref().and_then(|read| read.language.as_deref());
-        let part = |part: &KeyPart| {
-            part_value(part, &self.parts, language).and_then(|value| std::str::from_utf8(value).ok())
-        };
+        let part = |part: &KeyPart| part_text(part, &self.parts, language);
         if announced(&head.headers).is_some_and(|length| length != body.len() as u64) {
             return BodyFacts::Broken;
         }
@@ -161,7 +147,9 @@ where
         if self.read.is_some() {
             self.ticket = Some(self.route.inner.shared.copies.begin_read(self.begun));
         }
-        self.unknown_write = method(&self.parts.method) == Method::Unsafe;
+        if method(&self.parts.method) == Method::Unsafe {
+            self.write = Some(UnsettledWrite::begun(self.route, &self.parts));
+        }
         let request = Request::from_parts(self.parts.clone(), body);
         match self.upstream.call(attempt, request, progress).await {
             Ok(response) => {
@@ -211,19 +199,5 @@ where
         };
         self.copy = copy.clone().ok().flatten();
         Event::Copy(copy.map(|copy| copy.map(|copy| copy.facts)))
-    }
-}
-
-impl<U: Upstream<B>, B> Drop for Http<'_, U, B> {
-    fn drop(&mut self) {
-        // Dropped in the middle of a write: whether it happened is unknown, so no copy of what it may have changed may
-        // be served. Nobody is left to wait for the disk; the store keeps the withdrawal until the disk has it.
-        if self.unknown_write {
-            let shared = &self.route.inner.shared;
-            let (now, until) = (shared.clock.now(), self.settled_at());
-            for withdrawal in self.route.withdrawn_by_write(&self.parts) {
-                let _nobody_waits = shared.copies.withdraw_until(withdrawal, now, until);
-            }
-        }
     }
 }

@@ -35,14 +35,20 @@ where
         decision: Decision,
         explain: bool,
     ) -> Result<Response<ReplyBody<U::Body>>, U::Error> {
-        self.unknown_write = false;
+        let mut write = self.write.take();
         let Decision { reply, copy, account, until, settlement, .. } = decision;
         match copy {
             CopyAction::Keep => {}
             CopyAction::Store => self.store(),
             CopyAction::Renew => self.renew(),
             CopyAction::Withdraw => self.withdraw(None).await,
-            CopyAction::WithdrawUnsettled => self.withdraw(Some(self.settled_at())).await,
+            CopyAction::WithdrawUnsettled => self.withdraw(Some(self.route.settled_at())).await,
+        }
+        // What a refused write did is known, and one of unknown end was just seen to.
+        if copy != CopyAction::Withdraw
+            && let Some(write) = write.take()
+        {
+            write.settle();
         }
         let answer = std::mem::replace(&mut self.answer, Answer::None);
         let mut response = match (reply, answer) {
@@ -53,7 +59,8 @@ where
                 let clock = self.route.inner.shared.clock.clone();
                 let patience = self.patience(until);
                 let stream = Stream::new(prefix, body, clock, patience);
-                Response::from_parts(head, ReplyBody::streamed(stream, settlement))
+                // Until its answer is whole, a write may be under way whatever its status says.
+                Response::from_parts(head, ReplyBody::streamed(stream, settlement, write.take()))
             }
             (Reply::Propagated(_), Answer::Unclassified(error)) => {
                 settlement.complete();
@@ -68,6 +75,9 @@ where
                 self.refusal_response(&refusal, &account, settlement)
             }
         };
+        if let Some(write) = write {
+            write.settle();
+        }
         self.describe(&mut response, account, explain);
         Ok(response)
     }

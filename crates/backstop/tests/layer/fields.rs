@@ -112,7 +112,7 @@ fn a_missing_copy_can_carry_the_status_of_the_cause() {
 #[test]
 fn a_normal_answer_explains_itself_only_when_asked() {
     let shop = Shop::open(description().policy());
-    shop.catalog.does(answers(200, &[("backstop", "somebody else's word")], "v1"));
+    shop.catalog.does(answers(200, &[("backstop", "outcome=normal, source=cache")], "v1"));
     assert_eq!(shop.line(get(PRODUCT)), "200 v1", "a field that only this layer writes");
     let asked = |value: &str| shop.line(request("GET", PRODUCT, &[("backstop-explain", value)]));
     assert_eq!(asked("?1"), "200 v1; outcome=normal, source=primary");

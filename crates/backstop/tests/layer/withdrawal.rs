@@ -112,7 +112,7 @@ fn a_write_on_another_route_withdraws_what_it_is_told_to() {
     let shop = Shop::open(policy);
     shop.warm(get(PRODUCT), says("v1"));
     let withdraws = Box::new(|_: &http::request::Parts| vec![Withdrawal::Route("description".into())]);
-    let route = shop.backstop.route_by_id(RouteId(1), withdraws).unwrap();
+    let route = shop.backstop.route_by_id(RouteId(1), withdraws, "").unwrap();
     let mut prices = BackstopLayer::new(route, classify).layer(shop.catalog.clone());
     shop.catalog.does(answers(204, &[], ""));
     assert_eq!(Pending::new(prices.call(request("PUT", "/prices/42", &[]))).reply().line(), "204");

@@ -207,7 +207,7 @@ fn a_write_withdraws_unless_it_certainly_changed_nothing() {
     for status in [200, 201, 204, 303] {
         assert_eq!(action(says(status)), CopyAction::Withdraw, "{status}");
     }
-    for status in [500, 502, 503, 504] {
+    for status in [202, 500, 502, 503, 504] {
         assert_eq!(action(says(status)), CopyAction::WithdrawUnsettled, "{status}");
     }
     for status in [400, 401, 404, 409, 422] {

@@ -95,14 +95,14 @@ pub(super) fn held_back(route: &Route, facts: RequestFacts, status: u16, content
     may_be_replaced(route, facts) && (200..=299).contains(&status) && content != Content::None
 }
 
-/// Another gateway's alternative for a read, older than this route accepts. A server error is no alternative.
+/// Another gateway's alternative for a read, older than this route accepts. An error is no alternative.
 pub(super) fn is_too_old(
     read: &PublicRead,
     facts: RequestFacts,
     status: u16,
     degraded_ns: Option<u128>,
 ) -> bool {
-    reads(facts) && status < 500 && degraded_ns.is_some_and(|ns| ns > read.max_age.as_nanos())
+    reads(facts) && status < 400 && degraded_ns.is_some_and(|ns| ns > read.max_age.as_nanos())
 }
 
 pub(super) fn trouble(case: &Case<'_>) -> Option<Trouble> {
@@ -246,8 +246,9 @@ fn after_answer(case: &Case<'_>, status: u16) -> CopyAction {
     let facts = case.facts;
     let degraded = matches!(case.happened, Happened::Answered { degraded_ns: Some(_), .. });
     if facts.method == Method::Unsafe {
-        // A 4xx says that nothing was done, a 5xx says nothing.
+        // A 4xx says that nothing was done, a 5xx and 202 say nothing.
         return match status / 100 {
+            2 if status == 202 => CopyAction::WithdrawUnsettled,
             4 => CopyAction::Keep,
             5 => CopyAction::WithdrawUnsettled,
             _ => CopyAction::Withdraw,

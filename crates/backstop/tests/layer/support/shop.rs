@@ -43,7 +43,7 @@ impl Shop {
         let (clock, hand) = Clock::manual(START);
         let backstop = Backstop::in_memory(policy, clock, 64 << 20).unwrap();
         let catalog = Catalog::new();
-        let route = backstop.route_by_id(RouteId(0), Box::new(|_| Vec::new())).unwrap();
+        let route = backstop.route_by_id(RouteId(0), Box::new(|_| Vec::new()), "").unwrap();
         let service = BackstopLayer::new(route, classify as Classify).layer(catalog.clone());
         Self { backstop, clock: hand, catalog, service }
     }
