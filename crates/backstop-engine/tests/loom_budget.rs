@@ -199,6 +199,27 @@ fn all_or_none_leaves_nothing_behind() {
     });
 }
 
+/// One wants three of a burst of two, and puts back what it got; another takes one in the meantime. What was taken and
+/// what is left are never more than the burst.
+#[test]
+fn what_is_put_back_is_never_given_twice() {
+    bounded().check(|| {
+        let rules =
+            ResourceRules { name: "db".into(), concurrency: None, rate: Some(40), origin: Origin::NONE };
+        let resource = Arc::new(Resource::new(rules));
+        let wanting = {
+            let thrice = [(); 3].map(|()| Arc::clone(&resource));
+            thread::spawn(move || acquire_all(&thrice, NOW, ClassShare::Effect, Excess::Refuse).is_ok())
+        };
+        let take = || resource.try_acquire(NOW, ClassShare::Effect, Excess::Refuse).is_ok();
+        let mut taken = u32::from(take());
+        assert!(!wanting.join().unwrap());
+        taken += (0..3).filter(|_| take()).count() as u32;
+        assert!(taken <= 2, "{taken}");
+        assert_eq!(resource.in_use(), 0);
+    });
+}
+
 /// Two refusals are never told the same slot: with one slot in five seconds they are five seconds apart.
 #[test]
 fn each_refusal_has_a_slot_of_its_own() {

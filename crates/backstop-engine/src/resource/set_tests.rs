@@ -76,6 +76,16 @@ fn what_a_rate_admitted_before_another_refused_is_put_back() {
     assert_eq!(all(&twice[..1], 0).err(), Some((0, ResourceRefusal::Rate)));
 }
 
+/// By hand: named three times, a burst of 2 (40/s) admits two uses and not the third; both are put back, whichever way
+/// they came.
+#[test]
+fn several_admissions_of_one_rate_are_put_back() {
+    let resource = resource(9, Some(40));
+    let thrice = [(); 3].map(|()| Arc::clone(&resource));
+    assert_eq!(all(&thrice, 0).err(), Some((2, ResourceRefusal::Rate)));
+    assert!(all(&thrice[..2], 0).is_ok());
+}
+
 #[test]
 fn only_what_was_taken_in_the_end_counts_as_admitted() {
     let resources = [resource(9, Some(20)), resource(9, Some(20))];
