@@ -7,6 +7,10 @@
 //! A limit may have *waiters* (a bounded queue in front of a dependency). While there are any, newcomers do not
 //! overtake them. The limit itself never waits: whoever waits is told by [`OnRelease`] and tries again.
 //!
+//! Not everybody may use all places: [`Limit::try_acquire_within`] admits only while fewer than so many are taken, by
+//! whomever, and so keeps the rest for those who may use more. Nobody waits within a part: a free place that the first
+//! waiter may not use would hold up everyone behind it.
+//!
 //! A permit carries the limit's *generation* at the moment it was taken. A result that arrives with an older generation
 //! belongs to a past that has been closed (a policy reload, a breaker that moved on) and changes nothing newer.
 
@@ -73,26 +77,30 @@ impl Limit {
 
     /// Takes a place now, or not at all.
     pub fn try_acquire(self: &Arc<Self>, turn: Turn, excess: Excess) -> Option<Permit> {
-        let limit = self.limit.load(Ordering::Relaxed);
+        self.try_acquire_within(turn, excess, u32::MAX)
+    }
+
+    /// Takes a place now if, with it, no more than `places` of the limit's places are taken, or not at all. Whose they
+    /// are makes no difference; more `places` than the limit has mean all of them.
+    pub fn try_acquire_within(self: &Arc<Self>, turn: Turn, excess: Excess, places: u32) -> Option<Permit> {
+        self.take(turn, excess, places).0
+    }
+
+    /// The same, with the number of places that were taken at the very moment of the decision.
+    pub(crate) fn take(self: &Arc<Self>, turn: Turn, excess: Excess, places: u32) -> (Option<Permit>, u32) {
+        let limit = self.limit.load(Ordering::Relaxed).min(places);
         let places = if excess == Excess::Count { u32::MAX } else { limit };
         let behind_others = |word| turn == Turn::Newcomer && excess == Excess::Refuse && waiters(word) > 0;
         let admitted = self.word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |word| {
             (taken(word) < places && !behind_others(word)).then(|| word + 1)
         });
-        match admitted {
-            Ok(before) => {
-                if taken(before) >= limit {
-                    self.refused.fetch_add(1, Ordering::Relaxed);
-                }
-                Some(Permit { generation: self.generation.load(Ordering::Acquire), limit: Arc::clone(self) })
-            }
-            Err(_) => self.refuse(),
+        let (Ok(before) | Err(before)) = admitted;
+        if admitted.is_err() || taken(before) >= limit {
+            self.refused.fetch_add(1, Ordering::Relaxed);
         }
-    }
-
-    fn refuse(&self) -> Option<Permit> {
-        self.refused.fetch_add(1, Ordering::Relaxed);
-        None
+        let permit =
+            || Permit { generation: self.generation.load(Ordering::Acquire), limit: Arc::clone(self) };
+        (admitted.is_ok().then(permit), taken(before))
     }
 
     /// Announces a waiter; it counts until the guard is dropped.
@@ -226,3 +234,7 @@ impl Drop for Waiting {
 #[cfg(test)]
 #[path = "admission_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "admission/within_tests.rs"]
+mod within_tests;

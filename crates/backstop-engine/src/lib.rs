@@ -8,8 +8,12 @@
 //! |---|---|
 //! | [`flow`] | the order of everything |
 //! | [`admission`] | what is in flight, and that it never exceeds its limit |
+//! | [`rate`], [`resource`] | how often, and how much of what several dependencies share |
 //! | [`deadline`] | one end for the whole request, and the shares before it |
 //! | [`failure`] | what counts as a dependency's failure |
+//! | [`retry`] | whether a failed call is made once more, and what pays for it |
+//! | [`alternative`] | whether another dependency may stand in |
+//! | [`retry_after`] | when who was refused may come back |
 //! | [`snapshot`] | when an answer is a copy's, and when a copy may still be served |
 //! | [`outcome`] | what a request came to |
 //! | [`status`] | which HTTP status a refusal has |
@@ -19,6 +23,7 @@
 //! beside its manifest forbids them. Time comes in as [`Now`](time::Now).
 
 pub mod admission;
+pub mod alternative;
 pub mod coverage;
 pub mod deadline;
 pub mod engine;
@@ -26,6 +31,10 @@ pub mod failure;
 pub mod flow;
 pub mod outcome;
 pub mod policy;
+pub mod rate;
+pub mod resource;
+pub mod retry;
+pub mod retry_after;
 pub mod snapshot;
 pub mod status;
 mod sync;

@@ -1,0 +1,192 @@
+//! Whether another dependency may stand in for one that fails.
+//!
+//! A stand-in helps only if it can carry the load *and* is not broken by the same thing. Both have to be known
+//! beforehand; where one is not, nothing is sent to it, not even one call:
+//! - It uses no resource that is the cause of the trouble
+//! - Every signal of a resource that it shares with the failed dependency is known and not red. No resource that it uses
+//!   is red: what is about to break is not helped by more calls
+//! - Its capacity was [verified](Verified), by a measurement under the policy that is in force, and the evidence has not
+//!   expired. An expiry is a date, so a clock that cannot be believed refuses
+//! - Calls stay within the verified concurrency and rate, whoever makes them
+//!
+//! [`may_stand_in`] is all of that but the last as one function of what is known; a [`StandIn`] counts as well.
+
+use std::sync::Arc;
+
+use crate::admission::{Excess, Limit, Permit, Turn};
+use crate::rate::Rate;
+use crate::sync::{AtomicU64, Ordering};
+use crate::time::{Now, Wall, WallTrust};
+
+/// What the worst signal of a resource says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Signal {
+    /// Well.
+    Green,
+    /// Neither well nor in trouble.
+    Amber,
+    /// In trouble.
+    Red,
+    /// There is none, or none of late.
+    Unknown,
+}
+
+/// One resource that the stand-in uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UsedResource {
+    /// Whether the failed dependency uses it too.
+    pub is_shared: bool,
+    /// Whether it is why the other dependency cannot be asked: it is full, say.
+    pub is_cause: bool,
+    /// Its worst signal.
+    pub signal: Signal,
+}
+
+/// What a measurement showed that a dependency can take besides its usual load, and for how long that may be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// Calls per second.
+    pub rate_per_second: u64,
+    /// Calls under way at once.
+    pub concurrency: u32,
+    /// The last moment at which it counts.
+    pub valid_until: Wall,
+    /// A digest of the policy that it was measured under.
+    pub policy: [u8; 32],
+}
+
+/// Why another dependency does not stand in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NoAlternative {
+    /// It uses the resource that is the cause.
+    Cause,
+    /// A resource that it uses is in trouble.
+    Red,
+    /// Nothing is known of a resource that both use.
+    Unknown,
+    /// Its capacity was never verified.
+    Unverified,
+    /// It was verified under another policy.
+    Policy,
+    /// The date cannot be believed, so no expiry can be judged.
+    Clock,
+    /// The evidence has expired.
+    Expired,
+    /// As many calls as were verified are under way.
+    Concurrency,
+    /// As many calls as were verified were made of late.
+    Rate,
+}
+
+impl NoAlternative {
+    /// Every reason once, in declaration order.
+    pub const TOKENS: [&'static str; 9] =
+        ["cause", "red", "unknown", "unverified", "policy", "clock", "expired", "concurrency", "rate"];
+
+    /// The reason as one word, as in traces and metrics.
+    pub fn token(self) -> &'static str {
+        NoAlternative::TOKENS.get(self as usize).copied().unwrap_or("unverified")
+    }
+}
+
+/// Whether a dependency that uses `resources` and has this evidence may stand in under the policy with this digest.
+///
+/// # Errors
+/// The first rule that forbids it, in the order of [`NoAlternative`].
+pub fn may_stand_in(
+    resources: impl IntoIterator<Item = UsedResource>,
+    verified: Option<&Verified>,
+    policy: &[u8; 32],
+    now: &Now,
+) -> Result<(), NoAlternative> {
+    let against = resources.into_iter().filter_map(against).min_by_key(|why| *why as usize);
+    against.map_or(Ok(()), Err)?;
+    let refuse_if = |forbidden: bool, why| if forbidden { Err(why) } else { Ok(()) };
+    let verified = verified.ok_or(NoAlternative::Unverified)?;
+    refuse_if(verified.policy != *policy, NoAlternative::Policy)?;
+    refuse_if(now.wall_trust != WallTrust::Synchronised, NoAlternative::Clock)?;
+    refuse_if(now.wall > verified.valid_until, NoAlternative::Expired)
+}
+
+/// What one resource has against its user.
+const fn against(used: UsedResource) -> Option<NoAlternative> {
+    match used.signal {
+        _ if used.is_cause => Some(NoAlternative::Cause),
+        Signal::Red => Some(NoAlternative::Red),
+        Signal::Unknown if used.is_shared => Some(NoAlternative::Unknown),
+        Signal::Unknown | Signal::Amber | Signal::Green => None,
+    }
+}
+
+/// A dependency in its part as a stand-in: the evidence, and what of it is used up.
+#[derive(Debug)]
+pub struct StandIn {
+    verified: Option<Verified>,
+    in_flight: Arc<Limit>,
+    rate: Rate,
+    refused: [AtomicU64; NoAlternative::TOKENS.len()],
+}
+
+impl StandIn {
+    /// A stand-in with this evidence; without any it never stands in.
+    pub fn new(verified: Option<Verified>) -> Self {
+        let concurrency = verified.map_or(0, |verified| verified.concurrency);
+        let rate = verified.map_or(0, |verified| verified.rate_per_second);
+        Self {
+            verified,
+            in_flight: Arc::new(Limit::new(concurrency)),
+            rate: Rate::per(rate, std::time::Duration::from_secs(1)),
+            refused: std::array::from_fn(|_| AtomicU64::new(0)),
+        }
+    }
+
+    /// The evidence.
+    pub fn verified(&self) -> Option<&Verified> {
+        self.verified.as_ref()
+    }
+
+    /// Takes one call's place and its part of the rate, or neither. The permit is held until the call has ended.
+    ///
+    /// # Errors
+    /// What [`may_stand_in`] says, or that the verified capacity is used up.
+    pub fn try_acquire(
+        &self,
+        resources: impl IntoIterator<Item = UsedResource>,
+        policy: &[u8; 32],
+        now: &Now,
+    ) -> Result<Permit, NoAlternative> {
+        let allowed = may_stand_in(resources, self.verified.as_ref(), policy, now);
+        let permit = allowed.and_then(|()| self.capacity(now));
+        if let Err(why) = permit
+            && let Some(counter) = self.refused.get(why as usize)
+        {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+        permit
+    }
+
+    fn capacity(&self, now: &Now) -> Result<Permit, NoAlternative> {
+        // Evidence of a capacity is no evidence for what goes beyond it: there is no mode that only counts.
+        // Looked at before a place is taken, so that nobody is refused because of one that is about to come back.
+        if self.rate.spare(now.mono) == 0 {
+            return Err(NoAlternative::Rate);
+        }
+        let place = self.in_flight.try_acquire(Turn::Newcomer, Excess::Refuse);
+        let permit = place.ok_or(NoAlternative::Concurrency)?;
+        if self.rate.try_take(now.mono) { Ok(permit) } else { Err(NoAlternative::Rate) }
+    }
+
+    /// Calls under way.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight.in_flight()
+    }
+
+    /// How often it did not stand in for this reason so far.
+    pub fn refused(&self, why: NoAlternative) -> u64 {
+        self.refused.get(why as usize).map_or(0, |counter| counter.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+#[path = "alternative_tests.rs"]
+mod tests;
