@@ -1,9 +1,10 @@
 //! What is not green now.
 //!
 //! Breakers, latency, ages of copies and effects are as the newest sample says. Ratios are taken over the last three
-//! seconds, which tell at once, and over the last minute, which tells what is too thin to show in three seconds. The
-//! minute reaches back no further than to where the three seconds came into bounds with enough requests: what was lost
-//! before does not hide that it is over. In low traffic three seconds prove nothing and the whole minute speaks.
+//! seconds, which tell at once, and over the last minute, which tells what is too thin to show in three seconds. After
+//! three seconds that were out of bounds, the minute reaches back no further than to where they came back with enough
+//! requests: what was lost before does not hide that it is over. In low traffic three seconds prove nothing, and the
+//! whole minute speaks.
 
 use crate::time::Mono;
 
@@ -14,10 +15,11 @@ use super::sample::{DependencyState, Latency, Sample};
 use super::signal::{Signal, Signals};
 use super::window::{Window, sum};
 
-/// Remembers where the present run of seconds within bounds began.
+/// Remembers where the last three seconds came back within bounds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Judge {
-    within_since: Option<Mono>,
+    is_out: bool,
+    back_since: Option<Mono>,
 }
 
 impl Judge {
@@ -28,11 +30,11 @@ impl Judge {
         let last = || window.back().take(HOLD_SECONDS);
         let short = bounds::signals(last(), newest, baseline);
         if !breakers.and(short).is_green() {
-            self.within_since = None;
-        } else if sum(last()).requests() >= REQUESTS_MIN {
-            self.within_since.get_or_insert(newest.at.mono);
+            *self = Self { is_out: true, back_since: None };
+        } else if self.is_out && sum(last()).requests() >= REQUESTS_MIN {
+            *self = Self { is_out: false, back_since: Some(newest.at.mono) };
         }
-        let minute = bounds::signals(window.since(self.within_since), newest, baseline);
+        let minute = bounds::signals(window.since(self.back_since), newest, baseline);
         breakers.and(short).and(minute).and(gauges(&newest.sample))
     }
 }

@@ -119,6 +119,12 @@ fn what_is_thin_but_steady_begins_one() {
     let mut world = World::new();
     world.quiet(4, &mixed(99, 0, 1, 0));
     assert_eq!(began_with(world.tick(&mixed(99, 0, 1, 0))), Some(vec![Signal::Refusals]));
+    // It goes on as it began: three seconds within bounds do not hide a minute that is not.
+    for _ in 0..100 {
+        world.tick(&mixed(99, 0, 1, 0));
+        assert_ne!(world.phase(), Some(Phase::Observing));
+    }
+    assert_eq!(world.record().first_green, None);
 }
 
 /// One request every ten seconds: the fifth failure is certain, 40 s after the first. Every fifteen seconds there are

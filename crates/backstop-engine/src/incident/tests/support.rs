@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crate::incident::{
     Change, Counts, DependencySample, DependencyState, Incidents, Names, Phase, Record, Sample, Signal,
-    Signals,
 };
 use crate::time::{BootId, Mono, Now, Wall, WallTrust};
 
