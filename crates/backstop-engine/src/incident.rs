@@ -23,7 +23,7 @@
 //! end that nobody follows up. Signals that are not configured are green.
 //!
 //! **Time** is the boot clock's. A tick that comes more than five seconds after the one before is a gap: it is noted, and
-//! what lasted until then begins anew, because a machine that slept has not been green. See `Saved` for restarts.
+//! what lasted until then begins anew, because a machine that slept has not been green. [`Saved`] is for restarts.
 //!
 //! Everything is bounded: the last minute, the timeline, names, and the incidents that are remembered.
 

@@ -4,7 +4,7 @@
 //! Their quotient is a moving average in which every request weighs the same: a quiet night does not outweigh a day.
 //! Nothing is fed while there is an incident.
 
-use super::sample::{Lookups, Sample};
+use super::sample::Sample;
 
 /// Seconds after which a request's weight has fallen to 1/e.
 const SECONDS: f64 = 3600.0;
@@ -62,7 +62,7 @@ impl Baseline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::incident::Counts;
+    use crate::incident::{Counts, Lookups};
 
     fn second(normal: u64, fallback: u64) -> Sample {
         Sample { counts: Counts { normal, fallback, ..Counts::default() }, ..Sample::default() }

@@ -163,7 +163,7 @@ fn a_breaker_that_is_not_closed_begins_one_at_once() {
         let mut world = World::new();
         world.quiet(10, &normal(100));
         assert_eq!(began_with(world.tick(&with(state, normal(100)))), Some(vec![signal]));
-        assert_eq!(world.record().time_to_detect(), SECOND * 0);
+        assert_eq!(world.record().time_to_detect(), SECOND - SECOND);
         assert_eq!(world.record().counts, counts(100, 0, 0, 0));
     }
 }
@@ -205,7 +205,7 @@ fn what_clients_do_themselves_begins_nothing() {
 #[test]
 fn the_next_incident_counts_its_own_seconds() {
     let mut world = World::new();
-    world.into_observing();
+    world.open_and_close();
     world.quiet(298, &normal(100));
     assert_eq!(to_phase(world.tick(&normal(100))), Some(Phase::Ended));
     assert!(world.tick(&open()).is_some());

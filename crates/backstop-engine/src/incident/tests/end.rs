@@ -16,7 +16,7 @@ fn amber() -> Sample {
 #[test]
 fn it_ends_after_exactly_five_minutes_of_green() {
     let mut world = World::new();
-    world.into_observing();
+    world.open_and_close();
     world.quiet(298, &normal(100));
     assert_eq!((world.second(), world.phase()), (301, Some(Phase::Observing)));
     let change = world.tick(&normal(100));
@@ -35,7 +35,7 @@ fn it_ends_after_exactly_five_minutes_of_green() {
 fn five_minutes_less_a_nanosecond_are_not_enough() {
     for (step, expected) in [(SECOND - Duration::from_nanos(1), None), (SECOND, Some(Phase::Ended))] {
         let mut world = World::new();
-        world.into_observing();
+        world.open_and_close();
         world.quiet(298, &normal(100));
         assert_eq!(to_phase(world.tick_after(step, &normal(100))), expected);
     }
@@ -45,7 +45,7 @@ fn five_minutes_less_a_nanosecond_are_not_enough() {
 #[test]
 fn ten_seconds_of_amber_stay_and_eleven_leave() {
     let mut world = World::new();
-    world.into_observing();
+    world.open_and_close();
     world.quiet(6, &normal(100));
     world.quiet(11, &amber());
     assert_eq!(world.second(), 20);
@@ -59,7 +59,7 @@ fn ten_seconds_of_amber_stay_and_eleven_leave() {
 #[test]
 fn a_short_amber_stays_in_observing_but_the_five_minutes_begin_anew() {
     let mut world = World::new();
-    world.into_observing();
+    world.open_and_close();
     world.quiet(298, &normal(100));
     world.quiet(1, &amber());
     world.quiet(300, &normal(100));
@@ -74,7 +74,7 @@ fn a_short_amber_stays_in_observing_but_the_five_minutes_begin_anew() {
 #[test]
 fn green_between_two_ambers_parts_them() {
     let mut world = World::new();
-    world.into_observing();
+    world.open_and_close();
     for _ in 0..20 {
         world.quiet(11, &amber());
         world.quiet(1, &normal(100));
@@ -92,7 +92,7 @@ fn a_breaker_that_is_not_closed_leaves_observing_at_once() {
     ];
     for (state, expected) in table {
         let mut world = World::new();
-        world.into_observing();
+        world.open_and_close();
         world.quiet(100, &normal(100));
         assert_eq!(to_phase(world.tick(&with(state, normal(100)))), Some(expected));
         assert_eq!(world.record().full, None);
@@ -103,7 +103,7 @@ fn a_breaker_that_is_not_closed_leaves_observing_at_once() {
 #[test]
 fn ratios_out_of_bounds_lead_from_observing_back_to_degraded() {
     let mut world = World::new();
-    world.into_observing();
+    world.open_and_close();
     world.quiet(60, &normal(100));
     world.quiet(11, &mixed(40, 0, 0, 60));
     assert_eq!(to_phase(world.tick(&mixed(40, 0, 0, 60))), Some(Phase::Degraded));
@@ -113,7 +113,7 @@ fn ratios_out_of_bounds_lead_from_observing_back_to_degraded() {
 #[test]
 fn one_bad_second_in_observing_costs_three_seconds_of_green() {
     let mut world = World::new();
-    world.into_observing();
+    world.open_and_close();
     world.quiet(298, &normal(1000));
     world.quiet(1, &mixed(0, 0, 0, 1000));
     // Bad ones are among the last three for two seconds more; green from the third on.
@@ -128,7 +128,7 @@ fn a_gap_is_not_evidence() {
     let table = [(Duration::from_secs(5), true), (Duration::from_nanos(5_000_000_001), false)];
     for (step, counts) in table {
         let mut world = World::new();
-        world.into_observing();
+        world.open_and_close();
         world.quiet(295, &normal(100));
         let change = world.tick_after(step, &normal(100));
         assert_eq!(to_phase(change).is_some(), counts, "{step:?}");
@@ -144,7 +144,7 @@ fn a_gap_is_not_evidence() {
 #[test]
 fn a_gap_does_not_make_ten_seconds_of_amber() {
     let mut world = World::new();
-    world.into_observing();
+    world.open_and_close();
     world.quiet(1, &amber());
     assert_eq!(world.tick_after(Duration::from_secs(3600), &amber()), None);
     world.quiet(10, &amber());
@@ -155,7 +155,7 @@ fn a_gap_does_not_make_ten_seconds_of_amber() {
 #[test]
 fn steps_of_the_date_neither_end_an_incident_nor_keep_it() {
     let mut world = World::new();
-    world.into_observing();
+    world.open_and_close();
     for step in 0..298_i64 {
         let jump = if step % 2 == 0 { 7_200_000_000_000 } else { -10_000_000_000_000 };
         world.now.wall = crate::time::Wall::from_unix_ns(world.now.wall.as_unix_ns() + jump);

@@ -80,7 +80,7 @@ fn the_worst_second_stands_once() {
 #[test]
 fn whole_traffic_counts_from_when_it_came_back_to_stay() {
     let mut world = World::new();
-    world.into_observing();
+    world.open_and_close();
     assert_eq!(world.record().time_to_full(), Some(SECOND));
     world.tick(&open());
     assert_eq!(world.record().time_to_full(), None);
@@ -94,7 +94,7 @@ fn whole_traffic_counts_from_when_it_came_back_to_stay() {
 fn thirty_two_incidents_are_remembered() {
     let mut world = World::new();
     for _ in 0..ENDED_MAX + 3 {
-        world.into_observing();
+        world.open_and_close();
         world.quiet(298, &normal(100));
         assert!(world.tick(&normal(100)).is_some());
     }

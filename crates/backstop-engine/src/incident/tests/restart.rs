@@ -23,7 +23,7 @@ fn what_was_saved_comes_back() {
     let mut usual = normal(1000);
     usual.lookups = Some(Lookups { hits: 900, total: 1000 });
     world.quiet(100, &usual);
-    world.into_observing();
+    world.open_and_close();
     world.quiet(298, &normal(100));
     world.tick(&normal(100));
     world.tick(&open());
@@ -45,7 +45,7 @@ fn what_was_saved_comes_back() {
 #[test]
 fn an_incident_goes_on_and_its_five_minutes_begin_anew() {
     let mut world = World::new();
-    world.into_observing();
+    world.open_and_close();
     world.quiet(298, &normal(100));
     restart(&mut world, SECOND);
     assert_eq!(world.phase(), Some(Phase::Observing));
@@ -77,7 +77,7 @@ fn a_breaker_that_is_closed_after_a_restart_is_noted() {
 fn the_boot_clock_of_another_boot_is_compared_with_nothing() {
     for (wall_step, expected) in [(120_i64, 120_u64), (-7200, 0)] {
         let mut world = World::new();
-        world.into_observing();
+        world.open_and_close();
         let saved = world.incidents.save();
         let began = saved.current.as_ref().unwrap().began;
         let wall = world.now.wall.as_unix_ns() + wall_step * 1_000_000_000;
@@ -104,13 +104,13 @@ fn the_boot_clock_of_another_boot_is_compared_with_nothing() {
 #[test]
 fn a_clock_that_runs_back_begins_the_five_minutes_anew() {
     let mut world = World::new();
-    world.into_observing();
+    world.open_and_close();
     world.quiet(290, &normal(100));
     world.now.mono = world.now.mono.before(Duration::from_secs(900));
     world.quiet(300, &normal(100));
     assert_eq!(to_phase(world.tick(&normal(100))), Some(Phase::Ended));
     let mut world = World::new();
-    world.into_observing();
+    world.open_and_close();
     world.quiet(290, &normal(100));
     world.now.boot = BOOT_B;
     world.quiet(300, &normal(100));

@@ -88,7 +88,7 @@ fn what_is_thin_but_steady_is_seen_over_the_minute() {
 fn a_single_bad_one_is_no_signal() {
     assert!(!seen(Signal::Refusals, &mixed(5, 0, 0, 0)));
     let mut world = World::new();
-    world.into_observing();
+    world.open_and_close();
     for _ in 0..4 {
         world.quiet(1, &mixed(4, 0, 1, 0));
         world.quiet(59, &normal(5));
@@ -101,7 +101,7 @@ fn a_single_bad_one_is_no_signal() {
 #[test]
 fn without_a_usual_hit_ratio_there_is_no_bound() {
     let mut world = World::new();
-    world.into_observing();
+    world.open_and_close();
     let mut sample = normal(100);
     sample.lookups = Some(Lookups { hits: 0, total: 100 });
     world.quiet(298, &sample);
@@ -112,7 +112,7 @@ fn without_a_usual_hit_ratio_there_is_no_bound() {
 #[test]
 fn calls_are_added_up_by_name_across_policies() {
     let mut world = World::new();
-    world.into_observing();
+    world.open_and_close();
     // Twenty requests without a repeat, then one policy later two seconds with 3 + 3 repeats of 60 in all.
     let calls = |requests, attempts| DependencySample { requests, attempts, ..DependencySample::default() };
     let mut sample = normal(100);

@@ -71,7 +71,7 @@ impl World {
     }
 
     /// An outage of the first dependency's breaker, up to the first green second.
-    pub(super) fn into_observing(&mut self) {
+    pub(super) fn open_and_close(&mut self) {
         assert!(matches!(self.tick(&open()), Some(Change::Began { .. })));
         assert_eq!(to_phase(self.tick(&normal(100))), Some(Phase::Recovering));
         assert_eq!(to_phase(self.tick(&normal(100))), Some(Phase::Observing));
