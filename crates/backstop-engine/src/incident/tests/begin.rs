@@ -143,6 +143,12 @@ fn in_low_traffic_five_bad_ones_in_a_minute_begin_one() {
         }
         assert_eq!(began, expected, "every {every} s");
     }
+    // The minute is one by the clock, however seldom the ticks: every five seconds, and a failure at every third.
+    let mut world = World::new();
+    for tick in 0..60 {
+        let failed = u64::from(tick % 3 == 0);
+        assert_eq!(world.tick_after(5 * SECOND, &mixed(0, 0, 0, failed)), None);
+    }
     // All at once are enough too: nothing else in the minute speaks against them.
     let mut world = World::new();
     world.quiet(100, &normal(0));

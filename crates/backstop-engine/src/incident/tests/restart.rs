@@ -124,6 +124,10 @@ fn a_number_never_comes_again() {
     let mut saved = world.incidents.save();
     // A file without the number still has the incidents.
     saved.begun = 0;
+    // Either sign of an end is enough.
+    let mut over = saved.clone();
+    over.current.as_mut().unwrap().ended = Some(Moment::default());
+    assert_eq!(Incidents::restore(over, world.now).current(), None);
     saved.current.as_mut().unwrap().phase = Phase::Ended;
     let mut incidents = Incidents::restore(saved, world.now);
     assert_eq!((incidents.current(), incidents.ended().len()), (None, 1));
