@@ -18,6 +18,7 @@
 //! | [`outcome`] | what a request came to |
 //! | [`status`] | which HTTP status a refusal has |
 //! | [`coverage`], [`tally`] | what is counted |
+//! | [`incident`] | when an outage begins, how it stands, and when it is over |
 //!
 //! The crate has no dependencies, does no I/O, awaits nothing, reads no clock and draws no randomness: `clippy.toml`
 //! beside its manifest forbids them. Time comes in as [`Now`](time::Now).
@@ -29,6 +30,7 @@ pub mod deadline;
 pub mod engine;
 pub mod failure;
 pub mod flow;
+pub mod incident;
 pub mod outcome;
 pub mod policy;
 pub mod rate;
