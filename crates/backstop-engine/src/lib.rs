@@ -10,6 +10,7 @@
 //! | [`admission`] | what is in flight, and that it never exceeds its limit |
 //! | [`deadline`] | one end for the whole request, and the shares before it |
 //! | [`failure`] | what counts as a dependency's failure |
+//! | [`health`] | what a dependency that failed is still given, and how it comes back |
 //! | [`snapshot`] | when an answer is a copy's, and when a copy may still be served |
 //! | [`outcome`] | what a request came to |
 //! | [`status`] | which HTTP status a refusal has |
@@ -24,6 +25,7 @@ pub mod deadline;
 pub mod engine;
 pub mod failure;
 pub mod flow;
+pub mod health;
 pub mod outcome;
 pub mod policy;
 pub mod snapshot;

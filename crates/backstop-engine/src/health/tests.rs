@@ -1,0 +1,7 @@
+mod breaker;
+mod calls;
+mod forced;
+mod generations;
+mod opening;
+mod probes;
+mod support;
