@@ -20,9 +20,9 @@ const SECONDS_BITS: u32 = 8;
 pub(super) struct Rate {
     // The second that is counted (32 bits) and its calls (32 bits). Zero: nothing is counted yet.
     present: AtomicU64,
-    // Thousandths of a call per second (56 bits) and the seconds behind them (8 bits).
+    // Millionths of a call per second (56 bits) and the seconds behind them (8 bits).
     mean: AtomicU64,
-    // The mean when the last incident began; zero while it is unknown.
+    // The mean when the last incident began, in thousandths; zero while it is unknown.
     frozen: AtomicU64,
 }
 
@@ -65,7 +65,7 @@ impl Rate {
     pub(super) fn freeze(&self) {
         let word = self.mean.load(Ordering::Relaxed);
         if word & seconds_mask() >= KNOWN_AFTER {
-            self.frozen.store(word >> SECONDS_BITS, Ordering::Relaxed);
+            self.frozen.store(((word >> SECONDS_BITS) + 500) / 1000, Ordering::Relaxed);
         }
     }
 
@@ -98,7 +98,7 @@ impl Rate {
 fn with_second(word: u64, calls: u64) -> u64 {
     let (mean, seconds) = (word >> SECONDS_BITS, word & seconds_mask());
     let seconds = (seconds + 1).min(MEMORY);
-    let sum = mean * (seconds - 1) + calls * 1000;
+    let sum = mean * (seconds - 1) + calls * 1_000_000;
     ((sum / seconds) << SECONDS_BITS) | seconds
 }
 

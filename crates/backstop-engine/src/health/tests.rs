@@ -4,4 +4,6 @@ mod forced;
 mod generations;
 mod opening;
 mod probes;
+mod ramp;
+mod rate;
 mod support;
