@@ -14,6 +14,7 @@
 //! | [`retry`] | whether a failed call is made once more, and what pays for it |
 //! | [`alternative`] | whether another dependency may stand in |
 //! | [`retry_after`] | when who was refused may come back |
+//! | [`health`] | what a dependency that failed is still given, and how it comes back |
 //! | [`snapshot`] | when an answer is a copy's, and when a copy may still be served |
 //! | [`outcome`] | what a request came to |
 //! | [`status`] | which HTTP status a refusal has |
@@ -30,6 +31,7 @@ pub mod deadline;
 pub mod engine;
 pub mod failure;
 pub mod flow;
+pub mod health;
 pub mod incident;
 pub mod outcome;
 pub mod policy;

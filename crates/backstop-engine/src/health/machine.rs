@@ -1,0 +1,304 @@
+//! What leads from one phase to the next.
+
+use std::time::Duration;
+
+use super::ramp::Move;
+use super::window::WindowCount;
+use super::word::{Kind, Order, Word};
+use super::{Health, WATCH};
+use crate::sync::Ordering;
+use crate::time::{Mono, duration_ns};
+
+/// Closed and green for so long, and earlier trips are forgotten.
+const GREEN_FOR: Duration = Duration::from_secs(60);
+const GREEN_FAILURES: u64 = 2;
+
+/// What a call was admitted under.
+pub(super) struct Call {
+    pub(super) generation: u32,
+    pub(super) slot: Option<u32>,
+    pub(super) admitted: Mono,
+    pub(super) entropy: u64,
+}
+
+/// What came of a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Answered,
+    Failed,
+    Neutral,
+    Abandoned,
+}
+
+impl Health {
+    /// The latest moment that anybody came with.
+    pub(super) fn latest(&self) -> Mono {
+        Mono::from_ns(self.seen.load(Ordering::Relaxed))
+    }
+
+    /// Does what is due by time alone.
+    pub(super) fn advance(&self, now: Mono) {
+        let word = self.state.load();
+        match word.settled() {
+            Kind::Watch => self.end_watch(word, now),
+            Kind::HalfOpen if self.probes.is_one_overdue(word, now) => {
+                self.trip(word, now, self.entropy.load(Ordering::Relaxed));
+            }
+            Kind::Ramp => self.judge(word, now),
+            _ => {}
+        }
+    }
+
+    fn end_watch(&self, word: Word, now: Mono) {
+        if now >= self.watch_until() && self.state.take(word.generation()) {
+            self.publish(Kind::Closed, now);
+        }
+    }
+
+    /// Ends a call.
+    pub(super) fn settle(&self, call: &Call, end: End, now: Mono) {
+        self.see(now);
+        self.advance(now);
+        let word = self.state.load();
+        if word.generation() != call.generation {
+            return;
+        }
+        let lasted = call.admitted.until(now);
+        let is_slow = lasted > self.rules.slow;
+        if end == End::Abandoned && !is_slow {
+            return self.free(call);
+        }
+        let failed = end == End::Failed;
+        self.window.record(call.generation, now, failed, is_slow);
+        if call.slot.is_some() {
+            return self.probed(call, end, is_slow, now);
+        }
+        let in_a_row = match end {
+            End::Failed => self.streak.failed(call.generation, now),
+            End::Answered | End::Neutral => {
+                self.streak.answered(call.generation);
+                false
+            }
+            End::Abandoned => false,
+        };
+        match word.settled() {
+            Kind::Closed if end == End::Answered && !is_slow => self.latency.record(now, lasted),
+            Kind::Ramp => self.tally(call.generation, end, lasted),
+            _ => {}
+        }
+        self.weigh(word, now, in_a_row, call.entropy);
+        self.advance(now);
+    }
+
+    /// Whether what was counted opens the breaker.
+    fn weigh(&self, word: Word, now: Mono, in_a_row: bool, entropy: u64) {
+        if !self.is_breaking || !matches!(word.settled(), Kind::Closed | Kind::Ramp | Kind::Watch) {
+            return;
+        }
+        let count = self.window.count(word.generation(), now);
+        if word.settled() == Kind::Closed && self.opening.trips() > 0 {
+            self.forget_trips(count, now);
+        }
+        if in_a_row || self.is_too_bad(count) {
+            self.trip(word, now, entropy);
+        }
+    }
+
+    fn is_too_bad(&self, count: WindowCount) -> bool {
+        count.calls >= u64::from(self.rules.min_calls)
+            && (self.rules.failures.is_reached(count.failures, count.calls)
+                || self.rules.slow_share.is_reached(count.slow, count.calls))
+    }
+
+    fn forget_trips(&self, count: WindowCount, now: Mono) {
+        let since = Mono::from_ns(self.green_since.load(Ordering::Acquire));
+        if since.after(GREEN_FOR) <= now {
+            self.opening.forget_trips(self.opening.trips());
+        }
+        let green = self.recovery.unwrap_or_default().green.errors;
+        if count.failures >= GREEN_FAILURES && green.is_exceeded(count.failures, count.calls) {
+            self.green_since.fetch_max(now.as_ns(), Ordering::AcqRel);
+        }
+    }
+
+    /// Opens, if the generation of this word is not over and nobody is moving it already.
+    fn trip(&self, word: Word, now: Mono, entropy: u64) {
+        if self.state.take(word.generation()) {
+            if word.settled() == Kind::Closed {
+                self.rate.freeze();
+                self.latency.freeze();
+            }
+            self.open(now, entropy);
+        }
+    }
+
+    /// Only for whoever is moving.
+    fn open(&self, now: Mono, entropy: u64) {
+        self.opening.trip(now, &self.rules, entropy);
+        self.counters.trips.add();
+        self.publish(Kind::Open, now);
+    }
+
+    /// A probe ended with something to count.
+    fn probed(&self, call: &Call, end: End, is_slow: bool, now: Mono) {
+        if end == End::Failed || is_slow {
+            if self.state.take(call.generation) {
+                self.open(now, call.entropy);
+            }
+            return;
+        }
+        if end != End::Answered {
+            return self.free(call);
+        }
+        self.end_probe(call);
+        let needed = self.slots();
+        let changed = self.state.within(call.generation, |word| {
+            let free = word.without_slot(call.slot.unwrap_or(0));
+            // Whoever is moving leaves this generation: its successes decide nothing any more.
+            let counted = if word.is_moving() { free } else { free.with_success() };
+            Some(if counted.successes() >= needed { counted.moving() } else { counted })
+        });
+        if changed.is_some_and(|(before, after)| after.is_moving() && !before.is_moving()) {
+            let to = if self.recovery.is_some() { Kind::Ramp } else { Kind::Closed };
+            self.publish(to, now);
+        }
+    }
+
+    /// Gives a probe's slot back.
+    fn free(&self, call: &Call) {
+        if let Some(slot) = call.slot {
+            self.end_probe(call);
+            let _over = self.state.within(call.generation, |word| Some(word.without_slot(slot)));
+        }
+    }
+
+    fn end_probe(&self, call: &Call) {
+        if let Some(slot) = call.slot {
+            self.probes.end(call.generation, slot, call.admitted);
+        }
+    }
+
+    /// A call was not made.
+    pub(super) fn unused(&self, call: &Call) {
+        let word = self.state.load();
+        if word.generation() != call.generation {
+            return;
+        }
+        if call.slot.is_some() {
+            self.counters.probes.take_back();
+            return self.free(call);
+        }
+        match word.settled() {
+            Kind::Closed => self.rate.uncount(call.admitted),
+            Kind::Ramp => self.ramp.gate.give_back(self.interval_ns()),
+            _ => {}
+        }
+    }
+
+    /// Counts a result for the tick. While the times of good days are unknown, what is slow is too late.
+    fn tally(&self, generation: u32, end: End, lasted: Duration) {
+        let Some(rules) = &self.recovery else { return };
+        let failed = end == End::Failed;
+        let lasted = duration_ns(lasted);
+        let slow = duration_ns(self.rules.slow);
+        let (green, red) = match self.latency.frozen_ns() {
+            Some(p95) => (rules.green.p95.times(p95), rules.red.p95.times(p95)),
+            None => (slow, slow),
+        };
+        // Of a call that was given up only the least is known: it would have been later still.
+        let given_up = end == End::Abandoned;
+        let is_over = |bound| !failed && (given_up || lasted > bound);
+        self.ramp.tally.add(generation, failed, is_over(green), is_over(red));
+    }
+
+    /// Judges the tick, if it is due.
+    fn judge(&self, word: Word, now: Mono) {
+        let Some(rules) = &self.recovery else { return };
+        let generation = word.generation();
+        // Looked at again once the right is taken: another thread may have judged the same tick in between.
+        let is_due = || self.ramp.is_due(generation, now, rules);
+        if !is_due() || !self.state.take(generation) {
+            return;
+        }
+        let to = if is_due() { self.ramp.judge(generation, now, rules, &self.signals) } else { Move::Hold };
+        match to {
+            Move::Trip => return self.open(now, self.entropy.load(Ordering::Relaxed)),
+            Move::Full => {
+                self.counters.step_ups.add();
+                self.watch_until.store(now.after(WATCH).as_ns(), Ordering::Release);
+                return self.publish(Kind::Watch, now);
+            }
+            Move::Up => self.counters.step_ups.add(),
+            Move::Back => self.counters.step_backs.add(),
+            Move::Hold => {}
+        }
+        self.stay(now);
+    }
+
+    /// Ends a move with the next generation. Only for whoever is moving.
+    pub(super) fn publish(&self, to: Kind, now: Mono) {
+        self.prepare(to, now);
+        self.finish(now, |word| word.next(to));
+    }
+
+    /// Ends a move within its generation. Only for whoever is moving.
+    fn stay(&self, now: Mono) {
+        self.finish(now, Word::still);
+    }
+
+    /// Ends a move, as an operator wants it if one does.
+    fn finish(&self, now: Mono, to: impl Fn(Word) -> Word) {
+        loop {
+            let word = self.state.load();
+            let next = match word.order() {
+                None => to(word),
+                Some(order) => {
+                    self.opening.restore(Mono::default(), 0);
+                    self.prepare(order.kind(), now);
+                    word.next(order.kind())
+                }
+            };
+            if self.state.replace(word, next) {
+                return;
+            }
+        }
+    }
+
+    /// Writes what a phase begins with. Only for whoever is moving.
+    fn prepare(&self, kind: Kind, now: Mono) {
+        match kind {
+            Kind::Closed => {
+                self.green_since.store(now.as_ns(), Ordering::Release);
+                self.rate.resume(now);
+                self.opening.asks_no_more();
+            }
+            Kind::Ramp => {
+                if let Some(rules) = &self.recovery {
+                    self.ramp.begin(now, rules);
+                }
+                self.opening.asks_no_more();
+            }
+            Kind::Open | Kind::HalfOpen | Kind::Watch | Kind::ForcedOpen | Kind::ForcedClosed => {}
+        }
+    }
+
+    /// An operator's word. It is never lost: whoever is moving the state carries it out instead.
+    pub(super) fn order(&self, now: Mono, order: Order) {
+        self.see(now);
+        loop {
+            let word = self.state.load();
+            let is_forced = matches!(word.kind(), Kind::ForcedOpen | Kind::ForcedClosed);
+            let is_done = word.kind() == order.kind();
+            if (order == Order::Release && !is_forced) || (order != Order::Release && is_done) {
+                return;
+            }
+            if word.is_moving() {
+                if self.state.replace(word, word.with_order(order)) {
+                    return;
+                }
+            } else if self.state.replace(word, word.with_order(order).moving()) {
+                return self.stay(now);
+            }
+        }
+    }
+}

@@ -1,0 +1,9 @@
+mod breaker;
+mod calls;
+mod forced;
+mod generations;
+mod opening;
+mod probes;
+mod ramp;
+mod rate;
+mod support;

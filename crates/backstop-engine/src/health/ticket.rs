@@ -1,0 +1,82 @@
+//! One admitted call.
+//!
+//! It ends exactly once: with what came of it, or by being dropped. The latter is a call that was given up.
+
+use std::sync::Arc;
+
+use super::Health;
+use super::machine::{Call, End};
+use crate::time::Mono;
+
+/// The right to make one call, and the duty to say what came of it.
+#[must_use = "a ticket that is dropped is a call that was given up"]
+pub struct Ticket {
+    health: Arc<Health>,
+    call: Call,
+    has_ended: bool,
+}
+
+impl Ticket {
+    pub(super) fn new(
+        health: &Arc<Health>,
+        generation: u32,
+        slot: Option<u32>,
+        admitted: Mono,
+        entropy: u64,
+    ) -> Self {
+        let call = Call { generation, slot, admitted, entropy };
+        Self { health: Arc::clone(health), call, has_ended: false }
+    }
+
+    /// It was answered.
+    pub fn answered(mut self, now: Mono) {
+        self.end(End::Answered, now);
+    }
+
+    /// The dependency failed.
+    pub fn failed(mut self, now: Mono, entropy: u64) {
+        self.call.entropy = entropy;
+        self.end(End::Failed, now);
+    }
+
+    /// It was answered with something about the request (404, 401, a schema error): no failure, and no success of a
+    /// probe.
+    pub fn neutral(mut self, now: Mono) {
+        self.end(End::Neutral, now);
+    }
+
+    /// The call was not made: its place goes back and nothing is counted.
+    pub fn unused(mut self) {
+        self.has_ended = true;
+        self.health.unused(&self.call);
+    }
+
+    /// Whether it tries a dependency that was open.
+    pub fn is_probe(&self) -> bool {
+        self.call.slot.is_some()
+    }
+
+    fn end(&mut self, end: End, now: Mono) {
+        self.has_ended = true;
+        self.health.settle(&self.call, end, now);
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            let now = self.health.latest();
+            self.end(End::Abandoned, now);
+        }
+    }
+}
+
+impl std::fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ticket")
+            .field("generation", &self.call.generation)
+            .field("is_probe", &self.is_probe())
+            .field("admitted", &self.call.admitted)
+            .finish_non_exhaustive()
+    }
+}
