@@ -10,6 +10,10 @@
 //! | [`admission`] | what is in flight, and that it never exceeds its limit |
 //! | [`deadline`] | one end for the whole request, and the shares before it |
 //! | [`failure`] | what counts as a dependency's failure |
+//! | [`health`] | when a dependency is left alone, and how its load returns |
+//! | [`resource`] | how much of what several dependencies share |
+//! | [`retry`] | whether a failed call is made once more |
+//! | [`alternative`] | whether another dependency may stand in |
 //! | [`snapshot`] | when an answer is a copy's, and when a copy may still be served |
 //! | [`outcome`] | what a request came to |
 //! | [`status`] | which HTTP status a refusal has |
@@ -19,13 +23,17 @@
 //! beside its manifest forbids them. Time comes in as [`Now`](time::Now).
 
 pub mod admission;
+pub mod alternative;
 pub mod coverage;
 pub mod deadline;
 pub mod engine;
 pub mod failure;
 pub mod flow;
+pub mod health;
 pub mod outcome;
 pub mod policy;
+pub mod resource;
+pub mod retry;
 pub mod snapshot;
 pub mod status;
 mod sync;
