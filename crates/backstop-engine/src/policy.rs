@@ -6,6 +6,11 @@
 
 use std::time::Duration;
 
+use crate::alternative::Verified;
+use crate::health::{BreakerRules, RecoveryRules};
+use crate::resource::ResourceRules;
+use crate::retry;
+
 /// Where a rule was written. The policy file maps it to a place in the text; the engine only carries it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Origin(pub u32);
@@ -18,6 +23,10 @@ impl Origin {
 /// Position of a dependency in [`Policy::dependencies`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DependencyId(pub u16);
+
+/// Position of a resource in [`Policy::resources`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ResourceId(pub u16);
 
 /// Position of a route in [`Policy::routes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -40,6 +49,8 @@ pub struct Policy {
     pub in_flight: u32,
     /// Where `in_flight` was written.
     pub in_flight_origin: Origin,
+    /// What several dependencies share.
+    pub resources: Vec<ResourceRules>,
     /// What may be called.
     pub dependencies: Vec<Dependency>,
     /// What is answered.
@@ -55,8 +66,29 @@ pub struct Dependency {
     pub connections: u32,
     /// How long a request may wait for one of them; zero refuses at once.
     pub queue: Duration,
+    /// The resources that its calls take up.
+    pub uses: Vec<ResourceId>,
+    /// When it is not asked any more because it fails; never if `None`.
+    pub breaker: Option<BreakerRules>,
+    /// How the load returns after that; at once if `None`.
+    pub recovery: Option<RecoveryRules>,
     /// Where `connections` was written.
     pub connections_origin: Origin,
+}
+
+impl Default for Dependency {
+    /// Without a name and without connections: both have to be given.
+    fn default() -> Self {
+        Self {
+            name: Box::default(),
+            connections: 0,
+            queue: Duration::ZERO,
+            uses: Vec::new(),
+            breaker: None,
+            recovery: None,
+            connections_origin: Origin::NONE,
+        }
+    }
 }
 
 /// The unit of policy: one kind of request and what it may be answered with.
@@ -82,10 +114,58 @@ pub struct Route {
     pub abandon_hold: Option<Duration>,
     /// What a missing or unusable copy is answered with.
     pub unavailable_status: UnavailableStatus,
+    /// Who repeats a call that failed for the moment; nobody if `None`.
+    pub retry: Option<RetryRules>,
+    /// Another dependency that is asked when the first fails.
+    pub alternative: Option<AlternativeRules>,
     /// The class and its own rules.
     pub class: RouteClass,
     /// Where the parts of the route were written.
     pub origins: RouteOrigins,
+}
+
+impl Default for Route {
+    /// A `direct` route without a name, a deadline and a limit: they have to be given.
+    fn default() -> Self {
+        Self {
+            name: Box::default(),
+            function: None,
+            dependency: DependencyId(0),
+            deadline: Duration::ZERO,
+            in_flight: 0,
+            fallback_in_flight: 0,
+            mode: Mode::Enforce,
+            declared: StatusSet::EMPTY,
+            abandon_hold: None,
+            unavailable_status: UnavailableStatus::Contract,
+            retry: None,
+            alternative: None,
+            class: RouteClass::Direct(Direct::default()),
+            origins: RouteOrigins::default(),
+        }
+    }
+}
+
+/// How a failed call is repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryRules {
+    /// Calls of one request, the first one included: 1 or 2.
+    pub attempts: u32,
+    /// The one layer that repeats.
+    pub owner: retry::Owner,
+    /// Where it was written.
+    pub origin: Origin,
+}
+
+/// Another dependency that is asked when the first fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AlternativeRules {
+    /// The one that is asked.
+    pub dependency: DependencyId,
+    /// What it was measured to bear; none of it is used if `None`.
+    pub verified: Option<Verified>,
+    /// Where it was written.
+    pub origin: Origin,
 }
 
 /// Where the parts of a route were written.
@@ -328,6 +408,11 @@ pub enum PolicyError {
         /// The route.
         route: Box<str>,
     },
+    /// A dependency names a resource that does not exist.
+    UnknownResource {
+        /// The dependency.
+        dependency: Box<str>,
+    },
     /// A limit or a time that must be positive is zero.
     Zero {
         /// The route or dependency.
@@ -335,7 +420,7 @@ pub enum PolicyError {
         /// The field.
         field: &'static str,
     },
-    /// More routes or dependencies than can be numbered (65 535).
+    /// More routes, dependencies or resources than can be numbered (65 535).
     TooMany,
 }
 
@@ -345,9 +430,12 @@ impl std::fmt::Display for PolicyError {
             PolicyError::UnknownDependency { route } => {
                 write!(f, "route `{route}` names a dependency that the policy does not define")
             }
+            PolicyError::UnknownResource { dependency } => {
+                write!(f, "dependency `{dependency}` names a resource that the policy does not define")
+            }
             PolicyError::Zero { name, field } => write!(f, "`{field}` of `{name}` must be greater than zero"),
             PolicyError::TooMany => {
-                f.write_str("a policy holds at most 65535 routes and as many dependencies")
+                f.write_str("a policy holds at most 65535 routes, and as many dependencies and resources")
             }
         }
     }
@@ -362,7 +450,11 @@ impl Policy {
     /// The first rule that does not hold.
     pub fn validate(&self) -> Result<(), PolicyError> {
         let zero = |name: &str, field| PolicyError::Zero { name: name.into(), field };
-        if self.routes.len() > usize::from(u16::MAX) || self.dependencies.len() > usize::from(u16::MAX) {
+        let most = usize::from(u16::MAX);
+        if [self.routes.len(), self.dependencies.len(), self.resources.len()]
+            .iter()
+            .any(|&count| count > most)
+        {
             return Err(PolicyError::TooMany);
         }
         if self.in_flight == 0 {
@@ -372,9 +464,14 @@ impl Policy {
             if dependency.connections == 0 {
                 return Err(zero(&dependency.name, "connections"));
             }
+            if dependency.uses.iter().any(|resource| usize::from(resource.0) >= self.resources.len()) {
+                return Err(PolicyError::UnknownResource { dependency: dependency.name.clone() });
+            }
         }
         for route in &self.routes {
-            if usize::from(route.dependency.0) >= self.dependencies.len() {
+            let mut asked = route.alternative.iter().map(|alternative| alternative.dependency);
+            let is_unknown = |id: DependencyId| usize::from(id.0) >= self.dependencies.len();
+            if is_unknown(route.dependency) || asked.any(is_unknown) {
                 return Err(PolicyError::UnknownDependency { route: route.name.clone() });
             }
             if route.deadline.is_zero() {
@@ -403,5 +500,36 @@ mod tests {
         for status in 0..1000 {
             assert_eq!(set.contains(status), [100, 404, 599].contains(&status), "{status}");
         }
+    }
+
+    /// A policy that is valid but for what a test adds.
+    fn policy() -> Policy {
+        let dependency = Dependency { name: "catalog".into(), connections: 1, ..Dependency::default() };
+        let route =
+            Route { name: "x".into(), deadline: Duration::from_secs(1), in_flight: 1, ..Route::default() };
+        Policy { in_flight: 1, dependencies: vec![dependency], routes: vec![route], ..Policy::default() }
+    }
+
+    #[test]
+    fn a_position_beyond_the_end_is_refused() {
+        let mut uses = policy();
+        assert_eq!(uses.validate(), Ok(()));
+        uses.dependencies[0].uses.push(ResourceId(0));
+        assert_eq!(uses.validate(), Err(PolicyError::UnknownResource { dependency: "catalog".into() }));
+        uses.resources.push(ResourceRules {
+            name: "db".into(),
+            concurrency: Some(1),
+            rate: None,
+            origin: Origin::NONE,
+        });
+        assert_eq!(uses.validate(), Ok(()));
+
+        let mut asks = policy();
+        let alternative =
+            |id| AlternativeRules { dependency: DependencyId(id), verified: None, origin: Origin::NONE };
+        asks.routes[0].alternative = Some(alternative(1));
+        assert_eq!(asks.validate(), Err(PolicyError::UnknownDependency { route: "x".into() }));
+        asks.routes[0].alternative = Some(alternative(0));
+        assert_eq!(asks.validate(), Ok(()));
     }
 }

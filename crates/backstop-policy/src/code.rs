@@ -76,6 +76,7 @@ codes! {
     InvalidName = "BS0108", Error, "invalid name";
     RouteClass = "BS0109", Error, "a route needs exactly one class";
     ExactlyOne = "BS0110", Error, "exactly one of several keys must be given";
+    AtLeastOne = "BS0111", Error, "at least one of several keys must be given";
 
     Duration = "BS0201", Error, "invalid duration";
     Size = "BS0202", Error, "invalid size";
@@ -97,6 +98,12 @@ codes! {
     Repeated = "BS0218", Error, "a list holds the same entry twice";
     Empty = "BS0219", Error, "empty value";
     PreparedFile = "BS0220", Error, "a prepared answer cannot be used";
+    EvidenceFile = "BS0221", Error, "an evidence file cannot be read";
+    Rate = "BS0222", Error, "invalid rate";
+    Percent = "BS0223", Error, "invalid percentage";
+    Factor = "BS0224", Error, "invalid factor";
+    Date = "BS0225", Error, "invalid date";
+    ProbePath = "BS0226", Error, "invalid path to probe";
 
     UnknownReference = "BS0301", Error, "a name that is not defined";
     SameMatch = "BS0302", Error, "two routes match the same requests";
@@ -113,6 +120,15 @@ codes! {
     StripPrefix = "BS0313", Error, "a prefix that the path does not have";
     OmitStatus = "BS0314", Error, "a left-out part that is not an answer";
     EditConflict = "BS0315", Error, "a header is both set and removed";
+    RecoveryWithoutBreaker = "BS0316", Error, "`recovery` without a `breaker`";
+    OpenMaxTooShort = "BS0317", Error, "a breaker's longest pause is shorter than its first";
+    ProbesNeverGo = "BS0318", Error, "a breaker that can never close";
+    StepDirection = "BS0319", Error, "a recovery step in the wrong direction";
+    BandOrder = "BS0320", Error, "a green band above its red band";
+    TwoRetryLayers = "BS0321", Error, "two layers retry the same requests";
+    NoTimeToRetry = "BS0322", Error, "queue, connection and backoff leave no time for a second attempt";
+    SameDependency = "BS0323", Error, "an alternative that is the dependency itself";
+    ProbesOverlap = "BS0324", Error, "a probe that outlasts its interval";
 
     NoCorrect = "BS0501", Warning, "a public read without a rule for what is correct";
     RouteAboveProcess = "BS0502", Warning, "a route's limit is above the process's";
@@ -134,10 +150,23 @@ codes! {
     IncorrectWithoutRule = "BS0518", Warning, "`incorrect` without a rule that could fail";
     KeyHeaderRemoved = "BS0519", Warning, "a key header that is removed before forwarding";
     LongMaxAge = "BS0520", Warning, "copies are served for more than a day";
+    NoEvidence = "BS0521", Warning, "an alternative without evidence";
+    EvidenceNotValid = "BS0522", Warning, "evidence that is not valid today";
+    EvidenceOfAnother = "BS0523", Warning, "evidence of another dependency";
+    UnusedResource = "BS0524", Warning, "a resource that nothing uses";
+    UnreachableMinimum = "BS0525", Warning, "a breaker's minimum that hanging calls cannot reach";
+    SlowNeverSeen = "BS0526", Warning, "a breaker that cannot see slow calls";
+    SlowOfRouteNotSeen = "BS0527", Warning, "a route whose calls are never slow";
+    ProbesAboveConnections = "BS0528", Warning, "more probes than connections";
+    ShortForTwo = "BS0529", Warning, "a deadline too short for two attempts";
+    SharedResource = "BS0530", Warning, "an alternative on the same resource";
+    AboveVerified = "BS0531", Warning, "a limit above what was verified";
+    ProbeWithoutBreaker = "BS0532", Warning, "a probe that no breaker uses";
 
     Unmeasured = "BS0601", Note, "limits that no drill has measured";
     SameTargetOnly = "BS0602", Note, "a write withdraws copies of its own path only";
     SeparateLane = "BS0603", Note, "copies are served beyond the route's limit";
+    ConnectionsAboveResource = "BS0604", Note, "more connections than their resource bears";
 
     UnknownWaiver = "BS0701", Error, "a waiver of something that cannot be waived";
     WaiverReason = "BS0702", Error, "a waiver without a reason";

@@ -23,5 +23,49 @@ pub(crate) const QUEUE: Duration = Duration::ZERO;
 pub(crate) const CONNECT: Duration = Duration::from_secs(1);
 pub(crate) const IDLE: Duration = Duration::from_secs(30);
 
+pub(crate) const WINDOW: Duration = Duration::from_secs(10);
+pub(crate) const MIN_CALLS: u32 = 20;
+pub(crate) const FAILURES: u16 = 500;
+pub(crate) const SLOW_SHARE: u16 = 600;
+/// Where no route asks the dependency.
+pub(crate) const SLOW: Duration = Duration::from_millis(500);
+pub(crate) const OPEN: Duration = Duration::from_secs(5);
+pub(crate) const OPEN_MAX: Duration = Duration::from_secs(30);
+pub(crate) const PROBES: u32 = 3;
+
+pub(crate) const START: u16 = 100;
+pub(crate) const UP: u32 = 1500;
+pub(crate) const BACK: u32 = 700;
+pub(crate) const TICK: Duration = Duration::from_secs(1);
+
+/// Limits of a signal: shares in per mille, factors in thousandths.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) errors: u16,
+    pub(crate) p95: u32,
+    pub(crate) db_wait: Duration,
+    pub(crate) in_use: u16,
+    pub(crate) backlog: Duration,
+}
+
+pub(crate) const GREEN: Limits = Limits {
+    errors: 10,
+    p95: 3000,
+    db_wait: Duration::from_millis(5),
+    in_use: 700,
+    backlog: Duration::from_secs(1),
+};
+pub(crate) const RED: Limits = Limits {
+    errors: 50,
+    p95: 7000,
+    db_wait: Duration::from_millis(20),
+    in_use: 900,
+    backlog: Duration::from_secs(5),
+};
+
+pub(crate) const PROBE_INTERVAL: Duration = Duration::from_secs(5);
+pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+pub(crate) const ATTEMPTS: u32 = 2;
+
 pub(crate) const BUFFER: u64 = 1 << 20;
 pub(crate) const GONE: [u16; 2] = [404, 410];

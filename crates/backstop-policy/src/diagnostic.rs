@@ -1,19 +1,22 @@
 //! What is wrong, where, and what to do about it.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::code::{Code, Severity};
 use crate::lines::{LineIndex, Position};
 
-/// One thing to say about the policy file.
+/// One thing to say about the policy file, or about an evidence file that it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Its stable code.
     pub code: Code,
     /// What is wrong, in one sentence without a full stop.
     pub message: String,
-    /// The policy file, as it was named to the parser.
+    /// The policy file, as it was named to the parser, or the other file that this is about.
     pub file: String,
+    /// The text of `file`, if that is not the policy file. All places lie in it.
+    pub text: Option<Arc<str>>,
     /// The offending text.
     pub place: Place,
     /// What stands at that place, if the message needs it.
@@ -106,6 +109,7 @@ impl Finding {
             code: self.code,
             message: self.message,
             file: file.to_owned(),
+            text: None,
             place: lines.place(self.bytes),
             label: self.label,
             related: self

@@ -53,7 +53,7 @@ pub struct Refused {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads and parses a policy file; prepared answers are read from the disk, relative to it.
+/// Reads and parses a policy file; prepared answers and evidence are read from the disk, relative to it.
 ///
 /// # Errors
 /// Everything that is wrong with the file, or that it cannot be read.
@@ -81,12 +81,12 @@ pub fn parse(text: &str, file: &str, files: &dyn FileSource) -> Result<Loaded, V
     let Some(shape) = File::read(Node { path: "", value: &root }, &mut cx) else {
         return Err(cx.finish().0);
     };
-    let answers = check::run(&shape, files, &mut cx);
+    let checked = check::run(&shape, files, &mut cx);
     let waivers = waiver::read(&shape, &mut cx);
     if cx.has_errors() {
         return Err(cx.finish().0);
     }
-    let lowered = lower::lower(&shape, &answers);
+    let lowered = lower::lower(&shape, &checked);
     waiver::report_unused(&waivers, &mut cx);
     let (diagnostics, sources) = cx.finish();
     let (warnings, waived) = waiver::apply(&waivers, diagnostics);

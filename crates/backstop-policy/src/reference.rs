@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value as Json, json};
 
 use crate::read::{Field, Need, Shape, Table as _};
-use crate::shape::File;
+use crate::shape::{EvidenceTable, File};
 
 /// The JSON Schema (draft 2020-12) of a policy file.
 pub fn json_schema() -> Json {
@@ -21,6 +21,8 @@ pub fn json_schema() -> Json {
 pub fn reference_page() -> String {
     let mut page = INTRODUCTION.to_owned();
     section(&mut page, "", &File::about(), &File::fields());
+    let _ = write!(page, "\n## Evidence file\n\n{}\n", EvidenceTable::about());
+    keys(&mut page, &EvidenceTable::fields());
     page
 }
 
@@ -35,33 +37,33 @@ One TOML file. The whole file is refused if any part is wrong; `backstop check` 
 - A **duration** is a whole number and one unit: `ns`, `us`, `ms`, `s`, `m`, `h`, such as `\"300ms\"`. `\"0\"` needs no unit.
 - A **size** is a whole number and one unit: `B`, `KiB`, `MiB`, `GiB`, `TiB`, each 1024 of the one before, such as
   `\"64 MiB\"`. `\"0\"` needs no unit.
+- A **rate** is a whole number per second or minute: `\"2000/s\"`, `\"600/m\"`.
+- A **percentage** has at most one decimal: `\"0.5%\"`. A **factor** is a number or ends with `x`: `1.5`, `\"3x\"`.
 - A **name** is a letter, then letters, digits, `_`, `-` or `.`, at most 64 characters.
 - Keys marked **no default** are the operator's promise: only you can state them.
 ";
 
 fn section(page: &mut String, path: &str, about: &str, fields: &[Field]) {
     if !path.is_empty() {
-        let _ = write!(
-            page,
-            "\n## `[{path}]`\n\n{about}\n\n| key | value | default | meaning |\n|---|---|---|---|\n"
-        );
-        for field in fields {
-            let default = match field.need {
-                Need::Required => "required",
-                Need::Contract => "**no default**, required",
-                Need::Default(default) => default,
-            };
-            let value = field.shape.describe().replace('|', "\\|");
-            let _ = writeln!(
-                page,
-                "| `{}` | {value} | {default} | {} |",
-                field.key,
-                field.about.replace('|', "\\|")
-            );
-        }
+        let _ = write!(page, "\n## `[{path}]`\n\n{about}\n");
+        keys(page, fields);
     }
     for field in fields {
         subsection(page, &join(path, field.key), &field.shape);
+    }
+}
+
+fn keys(page: &mut String, fields: &[Field]) {
+    page.push_str("\n| key | value | default | meaning |\n|---|---|---|---|\n");
+    for field in fields {
+        let default = match field.need {
+            Need::Required => "required",
+            Need::Contract => "**no default**, required",
+            Need::Default(default) => default,
+        };
+        let value = field.shape.describe().replace('|', "\\|");
+        let about = field.about.replace('|', "\\|");
+        let _ = writeln!(page, "| `{}` | {value} | {default} | {about} |", field.key);
     }
 }
 
@@ -71,7 +73,11 @@ fn subsection(page: &mut String, path: &str, shape: &Shape) {
         Shape::OneOf(choices) => one_of(page, path, choices),
         Shape::Map { placeholder, value } => subsection(page, &join(path, placeholder), value),
         Shape::List(entry) | Shape::OneOrMany(entry) => subsection(page, path, entry),
-        Shape::Text { .. } | Shape::Integer { .. } | Shape::Boolean | Shape::Choice(_) => {}
+        Shape::Text { .. }
+        | Shape::NumberOrText { .. }
+        | Shape::Integer { .. }
+        | Shape::Boolean
+        | Shape::Choice(_) => {}
     }
 }
 

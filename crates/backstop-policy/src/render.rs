@@ -8,7 +8,7 @@ use crate::code::Severity;
 use crate::diagnostic::{Diagnostic, Place};
 
 /// The diagnostics as rustc would show them: code, message, the line with the offending text underlined, and what to
-/// do. `text` is the policy file's text; `colour` adds terminal colours. Ends with a line break unless empty.
+/// do. `text` is the policy file's text (what is said about another file brings its own); `colour` adds terminal colours. Ends with a line break unless empty.
 pub fn render_human(diagnostics: &[Diagnostic], text: &str, colour: bool) -> String {
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
     let renderer = renderer.decor_style(DecorStyle::Ascii);
@@ -18,6 +18,7 @@ pub fn render_human(diagnostics: &[Diagnostic], text: &str, colour: bool) -> Str
 }
 
 fn report<'a>(diagnostic: &'a Diagnostic, text: &'a str) -> Vec<Group<'a>> {
+    let text = diagnostic.text.as_deref().unwrap_or(text);
     let level = match diagnostic.severity() {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,

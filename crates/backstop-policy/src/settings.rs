@@ -6,7 +6,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use backstop_engine::policy::{DependencyId, Mode, Origin, RouteId};
+use backstop_engine::policy::{DependencyId, Mode, Origin, RouteId, StatusSet};
 
 pub use crate::value::{Address, HostPattern, IpRange, MatchRule, Method, Segment, Template};
 
@@ -94,6 +94,23 @@ pub struct DependencySettings {
     pub host: HostHeader,
     /// How long an unused connection is kept. Default 30 s.
     pub idle: Duration,
+    /// A GET of its own for its breaker, where requests may not find out whether it works again.
+    pub probe: Option<ProbeSettings>,
+    /// Where it was written.
+    pub origin: Origin,
+}
+
+/// `probe` of a dependency: a GET that finds out whether it works again while its breaker is open or half open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProbeSettings {
+    /// Path, maybe with a query, as it is sent.
+    pub path: Box<str>,
+    /// How often. Default 5 s.
+    pub interval: Duration,
+    /// How long the whole answer may take, at most `interval`. Default 1 s.
+    pub timeout: Duration,
+    /// The statuses that say that it works. Default 200 to 299.
+    pub expect: StatusSet,
     /// Where it was written.
     pub origin: Origin,
 }
@@ -135,8 +152,25 @@ pub struct RouteSettings {
     pub withdraws: Vec<RouteId>,
     /// Whether a request with `Cookie` may be answered from a copy: the field is removed before forwarding.
     pub ignore_cookie: bool,
+    /// The evidence that its alternative is used by, if that counts.
+    pub evidence: Option<EvidenceSettings>,
     /// Where it was written.
     pub origin: Origin,
+}
+
+/// What is known of the measurement behind an alternative; its figures are in the engine's policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EvidenceSettings {
+    /// The evidence file, as the policy names it.
+    pub file: Box<str>,
+    /// The 95th percentile of the latency that was measured.
+    pub p95: Duration,
+    /// When it was measured, as written.
+    pub measured: Box<str>,
+    /// Until when it counts, as written.
+    pub valid_until: Box<str>,
+    /// What load was present.
+    pub load: Box<str>,
 }
 
 /// Header fields to set and to remove. Removal comes first, then setting replaces every field of that name.

@@ -3,12 +3,15 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use backstop_engine::policy::Origin;
+use backstop_engine::time::Wall;
 
 use crate::diagnostic::Place;
 
-/// Reads the files that a policy names (prepared answers).
+/// What a policy needs from around it: the files that it names (prepared answers, evidence), and the date by which
+/// evidence is valid.
 pub trait FileSource {
     /// The content of the file.
     ///
@@ -17,6 +20,12 @@ pub trait FileSource {
     /// # Errors
     /// Whatever hinders reading; it becomes a diagnostic at the place that names the file.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+
+    /// The date. The system's, unless the source has one of its own.
+    fn now(&self) -> Wall {
+        let ns = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+        Wall::from_unix_ns(i64::try_from(ns).unwrap_or(i64::MAX))
+    }
 }
 
 /// The file system.

@@ -75,7 +75,7 @@ colour    = "red"
 [dependency.catalog]
 url     = "https://catalog.internal"
 connect = "500ms"
-breaker = { failures = "50%" }
+tls     = { verify = false }
 
 [route.pay.effect]
 match = "POST /payments"
@@ -124,11 +124,11 @@ withdraws  = ["pages", "page"]
        |
        = help: use `http://` on a trusted network, or a local TLS sidecar
 
-    error[BS0106]: a circuit breaker (`breaker`): not available in this version
+    error[BS0106]: TLS to dependencies (`tls`): not available in this version
       --> policy.toml:13:1
        |
-    13 | breaker = { failures = "50%" }
-       | ^^^^^^^
+    13 | tls     = { verify = false }
+       | ^^^
        |
        = help: remove it; a rule that cannot be kept is never ignored silently
 

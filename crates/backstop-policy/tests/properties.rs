@@ -59,6 +59,16 @@ const WORDS: &[&str] = &[
     "\"[::1\"",
     "\"~\"",
     "languages = [\"x\"]\n",
+    "\"50%\"",
+    "\"3x\"",
+    "1.5",
+    "\"2000/s\"",
+    "[resource.db]\nrate = \"1/m\"\n",
+    "uses = [\"db\"]\n",
+    "breaker = {}\n",
+    "recovery = { start = \"0%\" }\n",
+    "retry = { owner = \"client\" }\n",
+    "alternative = { dependency = \"catalog\", verified = \"evidence/old.toml\" }\n",
     "\u{1F600}",
     "\\",
 ];
@@ -76,6 +86,7 @@ fn hold(text: &str) -> Result<(), TestCaseError> {
         }
     };
     for diagnostic in &diagnostics {
+        let text = diagnostic.text.as_deref().unwrap_or(text);
         for place in places(diagnostic) {
             prop_assert!(text.get(place.bytes.clone()).is_some(), "{:?} of {:?}", place, diagnostic);
             prop_assert!(place.start <= place.end);
@@ -84,6 +95,12 @@ fn hold(text: &str) -> Result<(), TestCaseError> {
     let _ = render_human(&diagnostics, text, true);
     let _ = render_json(&diagnostics);
     Ok(())
+}
+
+fn never_panics_as(key: &str, value: &str) -> Result<(), TestCaseError> {
+    let in_dependency =
+        format!("[dependency.catalog]\nurl = \"http://x\"\nbreaker = {{}}\n{key} = {value}\n");
+    hold(&support::completed(&in_dependency))
 }
 
 fn places(diagnostic: &Diagnostic) -> impl Iterator<Item = &Place> {
@@ -132,6 +149,30 @@ proptest! {
             })
             .collect();
         hold(&text.join("\n"))?;
+    }
+
+    #[test]
+    fn any_rate_percentage_or_factor_never_panics(value in prop_oneof!["\\PC{0,12}", "[0-9.%x/ ]{0,12}", "[0-9]{0,25}(%|x|/s|/m)"]) {
+        let quoted = format!("{value:?}");
+        for written in [&quoted, &value] {
+            hold(&support::completed(&format!("[resource.db]\nrate = {written}\n")))?;
+            never_panics_as("breaker.failures", written)?;
+            never_panics_as("recovery.up", written)?;
+            never_panics_as("recovery.green.in_use", written)?;
+            never_panics_as("recovery.red.p95", written)?;
+            never_panics_as("probe.path", written)?;
+        }
+    }
+
+    #[test]
+    fn any_evidence_never_panics(line in prop_oneof!["\\PC{0,30}", "(rate|p95|measured|valid_until|dependency|load|concurrency) = \\PC{0,14}", "measured = [0-9:TZ+-]{0,22}"]) {
+        let fragment = format!(
+            "[dependency.catalog]\nurl = \"http://x\"\n[dependency.replica]\nurl = \"http://y\"\n\
+             [route.x.public_read]\nmatch = \"GET /x\"\ndependency = \"catalog\"\ndeadline = \"1s\"\nin_flight = 9\n\
+             max_age = \"1s\"\nalternative = {{ dependency = \"replica\", verified = {:?} }}\n",
+            format!("written/{line}")
+        );
+        hold(&support::completed(&fragment))?;
     }
 
     #[test]

@@ -255,15 +255,12 @@ fn everything_of_a_later_version_is_named_as_such() {
     for class in ["cached_read", "composed", "guarded", "effect"] {
         refused(&format!("[route.x.{class}]\nmatch = \"GET /x\"\n"), Code::NotAvailable);
     }
-    for key in ["retry", "alternative", "authorizer", "mode", "cache", "local_copy", "operation_id", "parts"]
-    {
+    for key in ["authorizer", "mode", "cache", "local_copy", "operation_id", "parts"] {
         refused(&direct(&format!("{key} = {{}}")), Code::NotAvailable);
         refused(&read(&format!("{key} = {{}}")), Code::NotAvailable);
     }
-    for key in ["uses", "breaker", "recovery", "probe", "tls"] {
-        refused(&format!("[dependency.catalog]\nurl = \"http://x\"\n{key} = {{}}\n"), Code::NotAvailable);
-    }
-    for table in ["resource.db", "authorizer.sessions"] {
+    refused("[dependency.catalog]\nurl = \"http://x\"\ntls = {}\n", Code::NotAvailable);
+    for table in ["cache.reviews", "authorizer.sessions"] {
         refused(&format!("[{table}]\nrate = \"2000/s\"\n"), Code::NotAvailable);
     }
     refused("[gateway]\nlisten = \"[::1]:1\"\nin_flight = 1000\ntls = {}\n", Code::NotAvailable);

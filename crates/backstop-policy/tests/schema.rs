@@ -78,6 +78,32 @@ fn documented_defaults(path: &str) -> String {
     text
 }
 
+/// What is written out in full means what leaving it out means.
+#[test]
+fn the_documented_defaults_of_a_breaker_are_the_real_ones() {
+    let rules = |tables: &str| {
+        let text = format!("[dependency.x]\nurl = \"http://x\"\n{tables}\n[route.x.public_read]\n{ROUTE}");
+        let mut loaded: Loaded = parsed(&text).1.unwrap();
+        let probe = loaded.dependencies[0].probe.as_mut().map(|probe| {
+            probe.origin = Origin::NONE;
+            probe.clone()
+        });
+        let dependency = &mut loaded.policy.dependencies[0];
+        dependency.breaker.as_mut().unwrap().origin = Origin::NONE;
+        dependency.recovery.as_mut().unwrap().origin = Origin::NONE;
+        format!("{:#?}", (dependency, probe))
+    };
+    let tables = ["breaker", "recovery", "recovery.green", "recovery.red", "probe"];
+    let written: Vec<_> =
+        tables.iter().map(|table| documented_defaults(&format!("dependency.x.{table}"))).collect();
+    let mut explicit = written.join("\n");
+    explicit.push_str("path = \"/\"\n");
+    for line in ["min_calls = 20", "open_max = \"30s\"", "back = 0.7", "p95 = \"7x\"", "timeout = \"1s\""] {
+        assert!(explicit.contains(line), "{explicit}");
+    }
+    assert_eq!(rules("breaker = {}\nprobe = { path = \"/\" }"), rules(&explicit));
+}
+
 const ROUTE: &str =
     "match = \"GET /x\"\ndependency = \"x\"\ndeadline = \"2s\"\nin_flight = 9\nmax_age = \"1s\"\n";
 

@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use backstop_engine::policy::{
-    AfterRestart, Correct, Dependency, DependencyId, Direct, FixedAnswer, Incorrect, KeyPart, Mode, Optional,
-    Origin, Otherwise, Policy, PublicRead, Route, RouteClass, RouteOrigins, StatusSet, UnavailableStatus,
+    AfterRestart, Correct, Dependency, Direct, FixedAnswer, Incorrect, KeyPart, Optional, Origin, Otherwise,
+    Policy, PublicRead, Route, RouteClass, StatusSet,
 };
 
 /// A route without its limit.
@@ -95,20 +95,7 @@ impl NeedsLimit {
                 correct: Correct::default(),
             }),
         };
-        let route = Route {
-            name: self.name,
-            function: None,
-            dependency: DependencyId(0),
-            deadline: self.deadline,
-            in_flight,
-            fallback_in_flight: 0,
-            mode: Mode::Enforce,
-            declared: StatusSet::EMPTY,
-            abandon_hold: None,
-            unavailable_status: UnavailableStatus::Contract,
-            class,
-            origins: RouteOrigins::default(),
-        };
+        let route = Route { name: self.name, deadline: self.deadline, in_flight, class, ..Route::default() };
         Builder { route, connections: in_flight, queue: Duration::ZERO }
     }
 }
@@ -168,12 +155,13 @@ impl Builder {
             name: self.route.name.clone(),
             connections: self.connections,
             queue: self.queue,
-            connections_origin: Origin::NONE,
+            ..Dependency::default()
         };
         let in_flight = self.route.in_flight.saturating_add(self.route.fallback_in_flight);
         Policy {
             in_flight,
             in_flight_origin: Origin::NONE,
+            resources: Vec::new(),
             dependencies: vec![dependency],
             routes: vec![self.route],
         }

@@ -73,7 +73,6 @@ fn classes_of_later_versions_are_not_available() {
 #[test]
 fn tables_and_keys_of_later_versions_are_not_available() {
     let table = |table: &str| format!("{}\n{table}\n", accepted().text());
-    not_available(&table("[resource.db]\nconcurrency = 40"), "[resource.db]");
     not_available(
         &table("[authorizer.sessions]\nurl = \"http://127.0.0.1:9003/check\""),
         "[authorizer.sessions]",
@@ -82,17 +81,8 @@ fn tables_and_keys_of_later_versions_are_not_available() {
         let address = "127.0.0.1:9".parse().unwrap();
         accepted().dependency("other", address, line).text()
     };
+    not_available(&dependency("tls = { verify = false }"), "tls = { verify = false }");
     for line in [
-        "uses = [\"db\"]",
-        "breaker = { window = \"10s\", failures = \"50%\" }",
-        "recovery = { start = \"10%\" }",
-        "probe = \"/health\"",
-    ] {
-        not_available(&dependency(line), line);
-    }
-    for line in [
-        "retry = { attempts = 2 }",
-        "alternative = { dependency = \"replica\" }",
         "authorizer = \"sessions\"",
         "cache = { url = \"redis://127.0.0.1:6379\" }",
         "local_copy = { max_age = \"30s\" }",

@@ -11,7 +11,7 @@ use backstop_engine::flow::{
 use backstop_engine::outcome::Outcome;
 use backstop_engine::policy::{
     AfterRestart, Correct, Dependency, DependencyId, Incorrect, Mode, Origin, Policy, PublicRead, Route,
-    RouteClass, RouteId, RouteOrigins, StatusSet, UnavailableStatus,
+    RouteClass, RouteId, StatusSet, UnavailableStatus,
 };
 use backstop_engine::snapshot::{CopyFacts, ObservedAt, OriginLimit};
 use backstop_engine::time::{BootId, Mono, Now, Wall, WallTrust};
@@ -53,19 +53,20 @@ pub(crate) fn policy() -> Arc<Engine> {
         abandon_hold: None,
         unavailable_status: UnavailableStatus::Contract,
         class: RouteClass::PublicRead(read),
-        origins: RouteOrigins::default(),
+        ..Route::default()
     };
     let dependency = Dependency {
         name: "catalog".into(),
         connections: 64,
         queue: Duration::ZERO,
-        connections_origin: Origin::NONE,
+        ..Dependency::default()
     };
     let policy = Policy {
         in_flight: 2000,
         in_flight_origin: Origin::NONE,
         dependencies: vec![dependency],
         routes: vec![route],
+        ..Policy::default()
     };
     Engine::new(policy).expect("the policy is valid")
 }

@@ -1,4 +1,4 @@
-//! What tells copies apart.
+//! What tells copies apart, and lists that hold an entry twice.
 
 use std::ops::Range;
 
@@ -14,6 +14,9 @@ use crate::suggest;
 use crate::value::KeyPartText;
 
 pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
+    for dependency in view.dependencies() {
+        repeated(dependency.uses(), |name| name.value.0.to_string(), cx);
+    }
     for route in view.routes() {
         repeated(
             route.common().declared.iter().flat_map(|list| &list.value.0),

@@ -59,15 +59,9 @@ fn above_connections(view: &View<'_>, route: RouteView<'_>, cx: &mut Context<'_>
         dependency.name.value.0,
         dependency.connections()
     );
-    let place = dependency
-        .table
-        .value
-        .connections
-        .as_ref()
-        .map_or(dependency.name.bytes.clone(), |c| c.bytes.clone());
     cx.report(
         Finding::new(Code::FewConnections, own.bytes.clone(), message)
-            .related(place, "the dependency's connections")
+            .related(dependency.connections_place(), "the dependency's connections")
             .help("lower the route's limit, or give the dependency a bounded `queue`"),
     );
 }

@@ -4,28 +4,45 @@
 //! missing says nothing.
 
 mod addresses;
+mod alternatives;
 mod answers;
+mod breaker;
 mod copies;
+mod evidence;
 mod headers;
 mod keys;
 mod limits;
 mod matching;
 mod presence;
+mod recovery;
 mod references;
+mod resources;
+mod retries;
 mod room;
+mod share;
 mod times;
 mod unused;
 mod view;
 
 pub(crate) use answers::Answers;
-pub(crate) use view::{DependencyView, RouteView, View};
+pub(crate) use evidence::{Evidence, Verified};
+pub(crate) use view::{DependencyView, ResourceView, RouteView, View};
 
 use crate::read::Context;
 use crate::shape::File;
 use crate::source::FileSource;
 
-/// Runs every check and gives back the answers prepared beforehand, one per route.
-pub(crate) fn run(file: &File, files: &dyn FileSource, cx: &mut Context<'_>) -> Answers {
+/// What was read from other files, each with one entry per route.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    /// The answers prepared beforehand.
+    pub(crate) answers: Answers,
+    /// What the alternatives may be used for.
+    pub(crate) verified: Verified,
+}
+
+/// Runs every check and gives back what was read from other files.
+pub(crate) fn run(file: &File, files: &dyn FileSource, cx: &mut Context<'_>) -> Checked {
     let view = View::new(file);
     presence::check(&view, cx);
     addresses::check(&view, cx);
@@ -38,5 +55,11 @@ pub(crate) fn run(file: &File, files: &dyn FileSource, cx: &mut Context<'_>) -> 
     limits::check(&view, cx);
     copies::check(&view, cx);
     unused::check(&view, cx);
-    answers::read(&view, files, cx)
+    resources::check(&view, cx);
+    breaker::check(&view, cx);
+    recovery::check(&view, cx);
+    retries::check(&view, cx);
+    let verified = evidence::read(&view, files, cx);
+    alternatives::check(&view, &verified, cx);
+    Checked { answers: answers::read(&view, files, cx), verified }
 }

@@ -5,12 +5,15 @@ use crate::code::Code;
 use crate::diagnostic::Finding;
 use crate::read::{At, Context, Named};
 
-/// Routes and dependencies are numbered in 16 bits.
+/// Routes, dependencies and resources are numbered in 16 bits.
 const MOST: usize = 65_535;
 
 pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
     if let Some(dependencies) = &view.file.dependency {
         count("dependency", dependencies, cx);
+    }
+    if let Some(resources) = &view.file.resource {
+        count("resource", resources, cx);
     }
     if let Some(routes) = &view.file.route {
         count("route", routes, cx);

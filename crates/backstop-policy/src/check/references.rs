@@ -12,12 +12,19 @@ use crate::value::Name;
 
 pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
     let dependencies: Vec<_> = view.dependency_names().collect();
+    let resources: Vec<_> = view.resource_names().collect();
     let routes: Vec<_> = view.route_names().collect();
+    for name in view.dependencies().flat_map(|dependency| dependency.uses()) {
+        if !resources.contains(&&*name.value.0) {
+            cx.report(unknown("resource", &name.value, name.bytes.clone(), &resources));
+        }
+    }
     for route in view.routes() {
-        if let Some(name) = &route.common().dependency
-            && !dependencies.contains(&&*name.value.0)
-        {
-            cx.report(unknown("dependency", &name.value, name.bytes.clone(), &dependencies));
+        let alternative = route.alternative().and_then(|alternative| alternative.value.dependency.as_ref());
+        for name in route.common().dependency.iter().chain(alternative) {
+            if !dependencies.contains(&&*name.value.0) {
+                cx.report(unknown("dependency", &name.value, name.bytes.clone(), &dependencies));
+            }
         }
         let Some(withdraws) = route.direct().and_then(|direct| direct.withdraws.as_ref()) else { continue };
         for name in &withdraws.value.0 {

@@ -8,16 +8,28 @@ use crate::read::Context;
 const TEMPORARY: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", "/run"];
 
 pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
+    resources(view, cx);
     dependencies(view, cx);
     declared(view, cx);
     store(view, cx);
 }
 
+fn resources(view: &View<'_>, cx: &mut Context<'_>) {
+    for resource in view.resources() {
+        let mut used = view.dependencies().flat_map(|dependency| dependency.uses());
+        if !used.any(|name| name.value == resource.name.value) {
+            let message = format!("no dependency uses the resource `{}`", resource.name.value.0);
+            cx.report(
+                Finding::new(Code::UnusedResource, resource.name.bytes.clone(), message)
+                    .help("name it in `uses` of the dependencies whose calls take it up, or remove it"),
+            );
+        }
+    }
+}
+
 fn dependencies(view: &View<'_>, cx: &mut Context<'_>) {
     for dependency in view.dependencies() {
-        let used = |name: &crate::value::Name| *name == dependency.name.value;
-        let mut names = view.routes().filter_map(|route| route.common().dependency.as_ref());
-        if !names.any(|name| used(&name.value)) {
+        if view.callers(dependency).next().is_none() {
             let message = format!("no route uses the dependency `{}`", dependency.name.value.0);
             cx.report(
                 Finding::new(Code::UnusedDependency, dependency.name.bytes.clone(), message)

@@ -1,10 +1,12 @@
-//! The file as the checks see it: routes with their class, dependencies by name.
+//! The file as the checks see it: routes with their class, dependencies and resources by name.
+
+use std::ops::Range;
 
 use crate::default;
-use crate::read::At;
+use crate::read::{At, Context};
 use crate::shape::{
-    Common, DependencyTable, DirectTable, File, GatewayTable, OptionalTable, PublicReadTable, RouteEntry,
-    RouteTable, StoreTable,
+    AlternativeTable, Common, DependencyTable, DirectTable, File, GatewayTable, OptionalTable,
+    PublicReadTable, ResourceTable, RetryTable, RouteEntry, RouteTable, StoreTable,
 };
 use crate::value::{MatchRule, Name};
 
@@ -26,6 +28,13 @@ pub(crate) struct RouteView<'a> {
 pub(crate) struct DependencyView<'a> {
     pub(crate) name: &'a At<Name>,
     pub(crate) table: &'a At<DependencyTable>,
+}
+
+/// A resource with its name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ResourceView<'a> {
+    pub(crate) name: &'a At<Name>,
+    pub(crate) table: &'a At<ResourceTable>,
 }
 
 impl<'a> View<'a> {
@@ -51,19 +60,46 @@ impl<'a> View<'a> {
         dependencies.map(|(name, table)| DependencyView { name, table })
     }
 
+    pub(crate) fn resources(&self) -> impl Iterator<Item = ResourceView<'a>> + Clone + use<'a> {
+        let resources = self.file.resource.iter().flat_map(|resources| &resources.value.entries);
+        resources.map(|(name, table)| ResourceView { name, table })
+    }
+
     pub(crate) fn route(&self, name: &str) -> Option<RouteView<'a>> {
         self.routes().find(|route| *route.name.value.0 == *name)
     }
 
     /// The dependency that a route asks first, if it is defined.
     pub(crate) fn dependency_of(&self, route: RouteView<'a>) -> Option<DependencyView<'a>> {
-        let name = &route.common().dependency.as_ref()?.value;
+        self.dependency(&route.common().dependency.as_ref()?.value)
+    }
+
+    /// The dependency of this name, if it is defined.
+    pub(crate) fn dependency(&self, name: &Name) -> Option<DependencyView<'a>> {
         self.dependencies().find(|dependency| dependency.name.value == *name)
+    }
+
+    /// The routes that ask this dependency, first or as their alternative.
+    pub(crate) fn callers(
+        &self,
+        dependency: DependencyView<'a>,
+    ) -> impl Iterator<Item = RouteView<'a>> + Clone {
+        self.routes().filter(move |route| {
+            let alternative =
+                route.alternative().and_then(|alternative| alternative.value.dependency.as_ref());
+            let mut asked = route.common().dependency.iter().chain(alternative);
+            asked.any(|name| name.value == dependency.name.value)
+        })
     }
 
     /// Every route name that is written, readable or not.
     pub(crate) fn route_names(&self) -> impl Iterator<Item = &'a str> {
         self.file.route.iter().flat_map(|routes| &routes.value.names).map(|name| &**name)
+    }
+
+    /// Every resource name that is written, readable or not.
+    pub(crate) fn resource_names(&self) -> impl Iterator<Item = &'a str> {
+        self.file.resource.iter().flat_map(|resources| &resources.value.names).map(|name| &**name)
     }
 
     /// Every dependency name that is written, readable or not.
@@ -102,6 +138,23 @@ impl<'a> RouteView<'a> {
         }
     }
 
+    pub(crate) fn retry(&self) -> Option<&'a At<RetryTable>> {
+        match &self.entry.table {
+            RouteTable::Direct(_) => None,
+            RouteTable::PublicRead(table) => table.retry.as_ref(),
+            RouteTable::Optional(table) => table.retry.as_ref(),
+        }
+    }
+
+    /// The other dependency that it asks, if any.
+    pub(crate) fn alternative(&self) -> Option<&'a At<AlternativeTable>> {
+        match &self.entry.table {
+            RouteTable::Direct(_) => None,
+            RouteTable::PublicRead(table) => table.alternative.as_ref(),
+            RouteTable::Optional(table) => table.alternative.as_ref(),
+        }
+    }
+
     /// Its matches; none if they could not be read.
     pub(crate) fn matches(&self) -> &'a [At<MatchRule>] {
         self.common().matches.as_ref().map_or(&[], |matches| &matches.value.0)
@@ -112,8 +165,28 @@ impl<'a> RouteView<'a> {
     }
 }
 
-impl DependencyView<'_> {
+impl<'a> DependencyView<'a> {
+    pub(crate) fn text(&self) -> &'a str {
+        &self.name.value.0
+    }
+
     pub(crate) fn connections(&self) -> u32 {
         self.table.value.connections.as_ref().map_or(default::CONNECTIONS, |count| count.value.0)
+    }
+
+    /// Where its connections are written, or its name where they are not.
+    pub(crate) fn connections_place(&self) -> Range<usize> {
+        let written = self.table.value.connections.as_ref();
+        written.map_or(self.name.bytes.clone(), |connections| connections.bytes.clone())
+    }
+
+    /// Whether this key is written but could not be read.
+    pub(crate) fn is_unreadable(&self, key: &str, cx: &Context<'_>) -> bool {
+        cx.is_unreadable(&format!("dependency.{}.{key}", self.text()))
+    }
+
+    /// The resources that it names.
+    pub(crate) fn uses(&self) -> impl Iterator<Item = &'a At<Name>> + Clone + use<'a> {
+        self.table.value.uses.iter().flat_map(|uses| &uses.value.0)
     }
 }

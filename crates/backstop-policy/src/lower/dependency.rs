@@ -2,12 +2,16 @@
 
 use backstop_engine::policy::{Dependency, DependencyId};
 
-use super::{origin, position};
-use crate::check::DependencyView;
+use super::{health, origin, position, second};
+use crate::check::{DependencyView, View};
 use crate::default;
 use crate::settings::{DependencySettings, HostHeader};
 
-pub(super) fn dependency(index: usize, view: DependencyView<'_>) -> (Dependency, DependencySettings) {
+pub(super) fn dependency(
+    file: &View<'_>,
+    index: usize,
+    view: DependencyView<'_>,
+) -> (Dependency, DependencySettings) {
     let table = &view.table.value;
     let name = &view.name.value.0;
     let queue = table.queue.as_ref().map_or(default::QUEUE, |queue| queue.value.0);
@@ -15,6 +19,9 @@ pub(super) fn dependency(index: usize, view: DependencyView<'_>) -> (Dependency,
         name: name.clone(),
         connections: view.connections(),
         queue,
+        uses: second::uses(file, view),
+        breaker: table.breaker.as_ref().map(|breaker| health::breaker(breaker, file.slow(view))),
+        recovery: table.breaker.as_ref().map(|_| health::recovery(table.recovery.as_ref())),
         connections_origin: origin(table.connections.as_ref()),
     };
     let settings = DependencySettings {
@@ -26,6 +33,7 @@ pub(super) fn dependency(index: usize, view: DependencyView<'_>) -> (Dependency,
         connect: table.connect.as_ref().map_or(default::CONNECT, |connect| connect.value.0),
         host: table.host.as_ref().map_or(HostHeader::Client, |host| HostHeader::Fixed(host.value.0.clone())),
         idle: table.idle.as_ref().map_or(default::IDLE, |idle| idle.value.0),
+        probe: table.probe.as_ref().map(health::probe),
         origin: view.table.origin,
     };
     (engine, settings)

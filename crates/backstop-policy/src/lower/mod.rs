@@ -3,11 +3,13 @@
 
 mod dependency;
 mod gateway;
+mod health;
 mod route;
+mod second;
 
-use backstop_engine::policy::{Dependency, Origin, Policy, Route};
+use backstop_engine::policy::{Dependency, Origin, Policy, Route, StatusSet};
 
-use crate::check::{Answers, View};
+use crate::check::{Checked, View};
 use crate::read::At;
 use crate::settings::{DependencySettings, GatewaySettings, RouteSettings, StoreSettings};
 use crate::shape::File;
@@ -23,27 +25,29 @@ pub(crate) struct Lowered {
 }
 
 /// Lowers a file that has no errors.
-pub(crate) fn lower(file: &File, answers: &Answers) -> Lowered {
+pub(crate) fn lower(file: &File, checked: &Checked) -> Lowered {
     let view = View::new(file);
     let gateway = gateway::gateway(view.gateway());
     let (engine_dependencies, dependencies): (Vec<Dependency>, Vec<_>) = view
         .dependencies()
         .enumerate()
-        .map(|(index, dependency)| dependency::dependency(index, dependency))
+        .map(|(index, dependency)| dependency::dependency(&view, index, dependency))
         .unzip();
-    let otherwise = answers.iter().cloned().chain(std::iter::repeat(None));
+    let otherwise = checked.answers.iter().cloned().chain(std::iter::repeat(None));
+    let verified = checked.verified.iter().map(Option::as_ref).chain(std::iter::repeat(None));
     let (engine_routes, routes): (Vec<Route>, Vec<_>) = view
         .routes()
-        .zip(otherwise)
+        .zip(otherwise.zip(verified))
         .enumerate()
-        .map(|(index, (view_of, otherwise))| {
+        .map(|(index, (view_of, (otherwise, verified)))| {
             let lowering = route::Lowering { view: &view, gateway: &gateway, route: view_of };
-            (lowering.engine(otherwise), lowering.settings(index))
+            (lowering.engine(otherwise, verified), lowering.settings(index, verified))
         })
         .unzip();
     let policy = Policy {
         in_flight: gateway.in_flight,
         in_flight_origin: origin(view.gateway().and_then(|gateway| gateway.in_flight.as_ref())),
+        resources: view.resources().map(second::resource).collect(),
         dependencies: engine_dependencies,
         routes: engine_routes,
     };
@@ -54,6 +58,13 @@ pub(crate) fn lower(file: &File, answers: &Answers) -> Lowered {
 /// Where a value was written, if it was.
 fn origin<T>(at: Option<&At<T>>) -> Origin {
     at.map_or(Origin::NONE, |at| at.origin)
+}
+
+fn statuses(statuses: impl IntoIterator<Item = u16>) -> StatusSet {
+    statuses.into_iter().fold(StatusSet::EMPTY, |mut set, status| {
+        set.insert(status);
+        set
+    })
 }
 
 /// Position of an entry; `check` holds that there are few enough.

@@ -8,8 +8,8 @@ use backstop_engine::policy::{
 };
 
 use super::gateway::route_limits;
-use super::{origin, position};
-use crate::check::{RouteView, View};
+use super::{origin, position, second, statuses};
+use crate::check::{Evidence, RouteView, View};
 use crate::default;
 use crate::read::At;
 use crate::settings::{GatewaySettings, HeaderEdits, RouteSettings};
@@ -25,7 +25,7 @@ pub(super) struct Lowering<'a> {
 
 impl Lowering<'_> {
     /// The engine's part.
-    pub(super) fn engine(&self, otherwise: Option<Otherwise>) -> Route {
+    pub(super) fn engine(&self, otherwise: Option<Otherwise>, verified: Option<&Evidence>) -> Route {
         let common = self.route.common();
         let lane = match &self.route.entry.table {
             RouteTable::Direct(_) => None,
@@ -46,13 +46,15 @@ impl Lowering<'_> {
             ),
             abandon_hold: common.abandon_hold.as_ref().map(|hold| hold.value.0),
             unavailable_status: unavailable.map(|status| status.value.0).unwrap_or_default(),
+            retry: second::retry(self.route),
+            alternative: second::alternative(self.view, self.route, verified),
             class: self.class(otherwise),
             origins: RouteOrigins { fallback_in_flight: origin(lane), ..self.origins() },
         }
     }
 
     /// The gateway's part.
-    pub(super) fn settings(&self, index: usize) -> RouteSettings {
+    pub(super) fn settings(&self, index: usize, verified: Option<&Evidence>) -> RouteSettings {
         let common = self.route.common();
         let ignore_cookie = self.route.public_read().and_then(|read| read.ignore_cookie.as_ref());
         RouteSettings {
@@ -74,6 +76,7 @@ impl Lowering<'_> {
             ),
             withdraws: self.withdraws(),
             ignore_cookie: ignore_cookie.is_some_and(|ignore| ignore.value),
+            evidence: verified.and_then(|evidence| second::evidence(self.route, evidence)),
             origin: self.route.entry.at.origin,
         }
     }
@@ -160,13 +163,6 @@ fn correct(table: &CorrectTable) -> Correct {
         has: table.has.iter().flat_map(|has| &has.value.0).map(|pointer| pointer.value.0.clone()).collect(),
         echo: echo.map(|(pointer, part)| (pointer.value.0.clone(), part.value.0.clone())).collect(),
     }
-}
-
-fn statuses(statuses: impl Iterator<Item = u16>) -> StatusSet {
-    statuses.fold(StatusSet::EMPTY, |mut set, status| {
-        set.insert(status);
-        set
-    })
 }
 
 fn edits(table: Option<&At<HeaderEditsTable>>) -> HeaderEdits {

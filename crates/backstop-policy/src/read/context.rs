@@ -1,6 +1,7 @@
 //! What is gathered while the file is read: diagnostics and the places of all rules.
 
 use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
 
 use backstop_engine::policy::Origin;
 
@@ -18,6 +19,7 @@ pub(crate) struct Context<'a> {
     diagnostics: Vec<Diagnostic>,
     sources: Vec<Source>,
     broken_lines: Vec<RangeInclusive<usize>>,
+    unreadable: Vec<String>,
 }
 
 impl<'a> Context<'a> {
@@ -29,7 +31,18 @@ impl<'a> Context<'a> {
             diagnostics: Vec::new(),
             sources: Vec::new(),
             broken_lines: Vec::new(),
+            unreadable: Vec::new(),
         }
+    }
+
+    /// Remembers a key that is written but could not be read.
+    pub(crate) fn set_unreadable(&mut self, path: String) {
+        self.unreadable.push(path);
+    }
+
+    /// Whether this key is written but could not be read: it is not missing, then.
+    pub(crate) fn is_unreadable(&self, path: &str) -> bool {
+        self.unreadable.iter().any(|unreadable| unreadable == path)
     }
 
     pub(crate) fn file(&self) -> &'a str {
@@ -54,6 +67,14 @@ impl<'a> Context<'a> {
         self.diagnostics.push(finding.place(self.file, &self.lines));
     }
 
+    /// Takes over what was found in another file that the policy names.
+    pub(crate) fn adopt(&mut self, found: Vec<Diagnostic>, text: &str) {
+        let text: Arc<str> = text.into();
+        let found =
+            found.into_iter().map(|diagnostic| Diagnostic { text: Some(Arc::clone(&text)), ..diagnostic });
+        self.diagnostics.extend(found);
+    }
+
     fn follows_from_syntax(&self, diagnostic: &Diagnostic) -> bool {
         if self.broken_lines.is_empty() {
             return false;
@@ -66,6 +87,9 @@ impl<'a> Context<'a> {
                 | Code::UnknownReference
                 | Code::RouteClass
                 | Code::ExactlyOne
+                | Code::AtLeastOne
+                | Code::RecoveryWithoutBreaker
+                | Code::ProbesNeverGo
         );
         about_absence
             || diagnostic.severity() < Severity::Error
@@ -89,7 +113,7 @@ impl<'a> Context<'a> {
         Origin(id)
     }
 
-    /// Everything gathered: diagnostics by place, and the places.
+    /// Everything gathered: diagnostics by place, those of other files last, and the places.
     ///
     /// Warnings and notes judge a policy that could be run, so they are left out while there is an error: half of
     /// them would only follow from it.
@@ -97,7 +121,10 @@ impl<'a> Context<'a> {
         if self.has_errors() {
             self.diagnostics.retain(|diagnostic| diagnostic.severity() == Severity::Error);
         }
-        self.diagnostics.sort_by_key(|diagnostic| (diagnostic.place.bytes.start, diagnostic.code));
+        let other_file = |diagnostic: &Diagnostic| diagnostic.text.as_ref().map(|_| diagnostic.file.clone());
+        self.diagnostics.sort_by_cached_key(|diagnostic| {
+            (other_file(diagnostic), diagnostic.place.bytes.start, diagnostic.code)
+        });
         (self.diagnostics, self.sources)
     }
 }

@@ -14,7 +14,6 @@ mod table;
 pub(crate) use context::Context;
 pub(crate) use list::{List, MapKey, Named, OneOrMany};
 pub(crate) use node::{At, Fault, Node, Scalar, Value, with_units};
-pub(crate) use reader::Reader;
-pub(crate) use reader::not_available;
+pub(crate) use reader::{Elsewhere, Reader, not_available};
 pub(crate) use shape::{Field, Need, Shape};
 pub(crate) use table::{Table, about, table};

@@ -75,9 +75,16 @@ pub(crate) trait Scalar: Sized {
     const PATTERN: Option<&'static str> = None;
     /// The code for a bare number, and two units that it may be missing.
     const BARE_NUMBER: Option<(Code, [&'static str; 2])> = None;
+    /// Whether it may also be written as a bare number.
+    const NUMBER: bool = false;
 
     /// Reads it from the string's content.
     fn parse(text: &str) -> Result<Self, Fault>;
+
+    /// Reads it from a number without quotes, or says why not; `None` if a number is not worth a word of its own.
+    fn from_number(_written: &str) -> Option<Result<Self, Fault>> {
+        None
+    }
 }
 
 /// Why a string is not what it should be.
@@ -145,35 +152,29 @@ pub(crate) fn with_units(number: &str, units: [&str; 2]) -> String {
 
 impl<T: Scalar> Value for T {
     fn read(node: Node<'_>, cx: &mut Context<'_>) -> Option<Self> {
-        let text = match node.get() {
-            DeValue::String(text) => text,
-            DeValue::Integer(number) => {
-                cx.report(match T::BARE_NUMBER {
-                    Some((code, units)) => Finding::new(
-                        code,
-                        node.bytes(),
-                        format!("`{}` is a number without a unit", node.path),
-                    )
-                    .help(with_units(&number.to_string(), units)),
-                    None => node.wrong_type(T::EXPECTED),
-                });
-                return None;
-            }
-            _ => {
-                cx.report(node.wrong_type(T::EXPECTED));
-                return None;
-            }
+        let read = match node.get() {
+            DeValue::String(text) => Some(T::parse(text)),
+            DeValue::Integer(number) => T::from_number(&number.to_string()),
+            DeValue::Float(number) => T::from_number(number.as_str()),
+            _ => None,
         };
-        match T::parse(text) {
-            Ok(value) => Some(value),
-            Err(fault) => {
-                cx.report(fault.at(node.bytes(), cx.text()));
-                None
+        let finding = match (read, node.get(), T::BARE_NUMBER) {
+            (Some(Ok(value)), ..) => return Some(value),
+            (Some(Err(fault)), ..) => fault.at(node.bytes(), cx.text()),
+            (None, DeValue::Integer(number), Some((code, units))) => {
+                Finding::new(code, node.bytes(), format!("`{}` is a number without a unit", node.path))
+                    .help(with_units(&number.to_string(), units))
             }
-        }
+            (None, ..) => node.wrong_type(T::EXPECTED),
+        };
+        cx.report(finding);
+        None
     }
 
     fn shape() -> Shape {
+        if T::NUMBER {
+            return Shape::NumberOrText { name: T::NAME, pattern: T::PATTERN };
+        }
         Shape::Text { name: T::NAME, pattern: T::PATTERN }
     }
 }

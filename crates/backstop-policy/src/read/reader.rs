@@ -18,7 +18,16 @@ pub(crate) struct Reader<'a> {
     table: &'a DeTable<'a>,
     known: Vec<&'static str>,
     later: Vec<(&'static str, &'static str)>,
-    elsewhere: fn(&str) -> Option<String>,
+    elsewhere: fn(&str) -> Option<Elsewhere>,
+}
+
+/// Where else a key would be known.
+#[derive(Debug)]
+pub(crate) struct Elsewhere {
+    /// Such as ``the class `public_read` ``.
+    pub(crate) place: String,
+    /// Why it is not known here, if that is more than "not its kind".
+    pub(crate) why: Option<&'static str>,
 }
 
 impl<'a> Reader<'a> {
@@ -51,7 +60,10 @@ impl<'a> Reader<'a> {
             return None;
         };
         let path = self.join(key);
-        let read = T::read(Node { path: &path, value }, cx)?;
+        let Some(read) = T::read(Node { path: &path, value }, cx) else {
+            cx.set_unreadable(path);
+            return None;
+        };
         let origin = cx.origin(&path, name.span().start..value.span().end.max(name.span().end));
         Some(At { value: read, bytes: value.span(), origin })
     }
@@ -67,7 +79,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Names where else a key would be known, for the message about a misplaced one.
-    pub(crate) fn elsewhere(&mut self, elsewhere: fn(&str) -> Option<String>) {
+    pub(crate) fn elsewhere(&mut self, elsewhere: fn(&str) -> Option<Elsewhere>) {
         self.elsewhere = elsewhere;
     }
 
@@ -80,12 +92,11 @@ impl<'a> Reader<'a> {
             }
             if let Some((_, what)) = self.later.iter().find(|(later, _)| *later == name) {
                 cx.report(not_available(key.span(), what));
-            } else if let Some(class) = (self.elsewhere)(name) {
-                let message = format!("`{name}` belongs to {class}");
-                cx.report(
-                    Finding::new(Code::OtherClass, key.span(), message)
-                        .help(format!("remove it, or change the class of `{}`", self.path)),
-                );
+            } else if let Some(Elsewhere { place, why }) = (self.elsewhere)(name) {
+                let remove = format!("remove it, or change the class of `{}`", self.path);
+                let help = why.map_or(remove.clone(), |why| format!("{remove}: {why}"));
+                let message = format!("`{name}` belongs to {place}");
+                cx.report(Finding::new(Code::OtherClass, key.span(), message).help(help));
             } else {
                 cx.report(self.unknown(name, key.span()));
             }

@@ -7,6 +7,8 @@ use serde_json::{Map, Value as Json, json};
 pub(crate) enum Shape {
     /// A string, by what it is called, with its pattern.
     Text { name: &'static str, pattern: Option<&'static str> },
+    /// A number above zero, or a string, by what it is called, with its pattern.
+    NumberOrText { name: &'static str, pattern: Option<&'static str> },
     /// A whole number within these bounds, both inclusive.
     Integer { min: u64, max: u64 },
     /// `true` or `false`.
@@ -57,6 +59,10 @@ impl Shape {
         match self {
             Shape::Text { pattern: Some(pattern), .. } => json!({ "type": "string", "pattern": pattern }),
             Shape::Text { pattern: None, .. } => json!({ "type": "string" }),
+            Shape::NumberOrText { name, pattern } => {
+                let text = Shape::Text { name, pattern: *pattern }.schema();
+                json!({ "anyOf": [{ "type": "number", "exclusiveMinimum": 0 }, text] })
+            }
             Shape::Integer { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
             Shape::Boolean => json!({ "type": "boolean" }),
             Shape::Choice(allowed) => json!({ "enum": allowed }),
@@ -87,7 +93,7 @@ impl Shape {
     /// What it is called in the reference.
     pub(crate) fn describe(&self) -> String {
         match self {
-            Shape::Text { name, .. } => (*name).to_owned(),
+            Shape::Text { name, .. } | Shape::NumberOrText { name, .. } => (*name).to_owned(),
             Shape::Integer { min, max } if *max >= u64::from(u32::MAX) => format!("integer from {min}"),
             Shape::Integer { min, max } => format!("integer from {min} to {max}"),
             Shape::Boolean => "`true` or `false`".to_owned(),

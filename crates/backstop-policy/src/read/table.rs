@@ -1,6 +1,6 @@
 //! `table!`: one description of a table for the reader, the schema and the reference.
 
-use crate::read::{Context, Field, Node, Reader, Shape};
+use crate::read::{Context, Elsewhere, Field, Node, Reader, Shape};
 
 /// A table with known keys.
 pub(crate) trait Table: Sized {
@@ -16,7 +16,7 @@ pub(crate) trait Table: Sized {
     /// Reads the table at this node and reports unknown keys.
     fn read_table(
         node: Node<'_>,
-        elsewhere: fn(&str) -> Option<String>,
+        elsewhere: fn(&str) -> Option<Elsewhere>,
         cx: &mut Context<'_>,
     ) -> Option<Self> {
         let mut reader = Reader::open(node, cx)?;

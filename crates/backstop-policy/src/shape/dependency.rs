@@ -2,7 +2,8 @@
 
 use crate::read::Need::{Default, Required};
 use crate::read::{OneOrMany, table};
-use crate::value::{Count, FixedHost, PositiveTime, Time, Url};
+use crate::shape::{BreakerTable, ProbeTable, RecoveryTable};
+use crate::value::{Count, FixedHost, Name, PositiveTime, Time, Url};
 
 table! {
     /// Something that is called and may fail.
@@ -21,12 +22,16 @@ table! {
         "host" host: FixedHost = Default("the client's own");
         /// How long an unused connection is kept.
         "idle" idle: PositiveTime = Default("`\"30s\"`");
+        /// Resources that its calls take up, beside those of other dependencies.
+        "uses" uses: OneOrMany<Name> = Default("none");
+        /// When it is not asked any more because it fails.
+        "breaker" breaker: BreakerTable = Default("none: it is always asked");
+        /// How the load returns after its breaker was open. Only with a `breaker`.
+        "recovery" recovery: RecoveryTable = Default("with a `breaker`, as its keys say");
+        /// A GET that finds out whether it works again, where no request may be used for that.
+        "probe" probe: ProbeTable = Default("none: requests find out");
     }
     later {
-        "uses" => "resources shared by dependencies (`uses`)";
-        "breaker" => "a circuit breaker (`breaker`)";
-        "recovery" => "gradual recovery (`recovery`)";
-        "probe" => "synthetic probes (`probe`)";
         "tls" => "TLS to dependencies (`tls`)";
     }
 }

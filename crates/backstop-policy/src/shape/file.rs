@@ -5,10 +5,10 @@ use toml::de::DeValue;
 use crate::code::Code;
 use crate::diagnostic::Finding;
 use crate::read::Need::{Default, Required};
-use crate::read::{At, Context, Field, Named, Need, Node, Reader, Shape, Table, Value, table};
+use crate::read::{At, Context, Elsewhere, Field, Named, Need, Node, Reader, Shape, Table, Value, table};
 use crate::shape::{
     CheckTable, Common, DependencyTable, DirectTable, GatewayTable, OptionalTable, PublicReadTable,
-    StoreTable,
+    ResourceTable, StoreTable,
 };
 use crate::suggest;
 
@@ -19,6 +19,8 @@ table! {
         "gateway" gateway: GatewayTable = Required;
         /// Where copies are kept.
         "store" store: StoreTable = Default("as its keys say");
+        /// What several dependencies share, by name.
+        "resource" resource: Named<ResourceTable> = Default("none");
         /// What is called, by name.
         "dependency" dependency: Named<DependencyTable> = Required;
         /// What is answered, by name; below the name, exactly one class: `direct`, `public_read` or `optional`.
@@ -27,7 +29,6 @@ table! {
         "check" check: CheckTable = Default("nothing is waived");
     }
     later {
-        "resource" => "resources shared by dependencies (`resource`)";
         "authorizer" => "authorization by another service (`authorizer`)";
         "cache" => "shared caches (`cache`)";
     }
@@ -45,9 +46,9 @@ pub(crate) struct RouteEntry {
 /// The table of a route's class.
 #[derive(Clone, Debug)]
 pub(crate) enum RouteTable {
-    Direct(DirectTable),
+    Direct(Box<DirectTable>),
     PublicRead(Box<PublicReadTable>),
-    Optional(OptionalTable),
+    Optional(Box<OptionalTable>),
 }
 
 impl RouteEntry {
@@ -69,8 +70,17 @@ const LATER_CLASSES: [(&str, &str); 4] = [
     ("effect", "the class `effect`"),
 ];
 
+/// Why a key of another class has no place in `direct`.
+const NOT_DIRECT: [(&str, &str); 2] = [
+    ("retry", "a `direct` route may write, and what is sent twice may be done twice"),
+    (
+        "alternative",
+        "nothing stands in for what a `direct` route answers, and a write sent elsewhere is a second one",
+    ),
+];
+
 /// Which classes have this key.
-fn classes_with(key: &str) -> Option<String> {
+fn classes_with(key: &str) -> Option<Elsewhere> {
     let has = |fields: Vec<Field>| fields.iter().any(|field| field.key == key);
     let classes = [
         (CLASSES[0], has(DirectTable::fields())),
@@ -78,11 +88,13 @@ fn classes_with(key: &str) -> Option<String> {
         (CLASSES[2], has(OptionalTable::fields())),
     ];
     let having: Vec<_> = classes.into_iter().filter(|(_, has)| *has).map(|(class, _)| class).collect();
-    match having.as_slice() {
-        [] => None,
-        [one] => Some(format!("the class `{one}`")),
-        many => Some(format!("the classes {}", suggest::listed(many.iter().copied()))),
-    }
+    let place = match having.as_slice() {
+        [] => return None,
+        [one] => format!("the class `{one}`"),
+        many => format!("the classes {}", suggest::listed(many.iter().copied())),
+    };
+    let why = NOT_DIRECT.iter().find(|(name, _)| *name == key).map(|(_, why)| *why);
+    Some(Elsewhere { place, why })
 }
 
 impl Value for RouteEntry {
@@ -125,11 +137,11 @@ impl Value for RouteEntry {
 
 fn read_class(class: &str, node: Node<'_>, cx: &mut Context<'_>) -> Option<RouteTable> {
     match class {
-        "direct" => DirectTable::read_table(node, classes_with, cx).map(RouteTable::Direct),
+        "direct" => DirectTable::read_table(node, classes_with, cx).map(Box::new).map(RouteTable::Direct),
         "public_read" => {
             PublicReadTable::read_table(node, classes_with, cx).map(Box::new).map(RouteTable::PublicRead)
         }
-        _ => OptionalTable::read_table(node, classes_with, cx).map(RouteTable::Optional),
+        _ => OptionalTable::read_table(node, classes_with, cx).map(Box::new).map(RouteTable::Optional),
     }
 }
 

@@ -3,19 +3,27 @@
 //! One struct per table and one table per route class, so that a mix that would be unsafe has no key to be written
 //! with. The doc comments are the reference.
 
+mod breaker;
 mod check;
 mod dependency;
+mod evidence;
 mod file;
 mod gateway;
+mod resource;
 mod route;
+mod second;
 mod store;
 
+pub(crate) use breaker::{BreakerTable, GreenTable, ProbeTable, RecoveryTable, RedTable};
 pub(crate) use check::{CheckTable, WaiverTable};
 pub(crate) use dependency::DependencyTable;
+pub(crate) use evidence::EvidenceTable;
 pub(crate) use file::{File, RouteEntry, RouteTable};
 pub(crate) use gateway::{GatewayTable, LimitsTable, RouteLimitsTable};
+pub(crate) use resource::ResourceTable;
 pub(crate) use route::{
     Common, CorrectTable, DirectTable, HeaderEditsTable, OmitTable, OptionalTable, OtherwiseTable,
     PublicReadTable,
 };
+pub(crate) use second::{AlternativeTable, RetryTable};
 pub(crate) use store::StoreTable;

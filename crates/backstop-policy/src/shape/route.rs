@@ -2,7 +2,7 @@
 
 use crate::read::Need::{Contract, Default, Required};
 use crate::read::{List, Named, OneOrMany, table};
-use crate::shape::RouteLimitsTable;
+use crate::shape::{AlternativeTable, RetryTable, RouteLimitsTable};
 use crate::value::{
     AfterRestartChoice, Count, DeclaredStatus, EditableHeader, HeaderText, HostPattern, IncorrectChoice,
     KeyPartText, Language, MatchRule, MediaType, Name, PathPrefix, Pointer, PositiveSize, PositiveTime,
@@ -41,8 +41,6 @@ table! {
         "abandon_hold" abandon_hold: Time = Default("the remaining deadline");
     }
     later {
-        "retry" => "retries (`retry`)";
-        "alternative" => "an alternative dependency (`alternative`)";
         "authorizer" => "authorization by another service (`authorizer`)";
         "mode" => "a mode of its own for a route (`mode`)";
         "cache" => "a shared cache (`cache`)";
@@ -97,6 +95,10 @@ table! {
         "fallback_in_flight" fallback_in_flight: Count = Default("none");
         /// What a missing or unusable copy is answered with: `contract` is 503, `cause` is 502 or 504 by the cause, or the dependency's own 502, 503 or 504.
         "unavailable_status" unavailable_status: UnavailableChoice = Default("`\"contract\"`");
+        /// Who repeats a call that failed for the moment.
+        "retry" retry: RetryTable = Default("nothing is repeated");
+        /// Another dependency that is asked before the copy is served.
+        "alternative" alternative: AlternativeTable = Default("none");
     }
 }
 
@@ -108,6 +110,10 @@ table! {
         "otherwise" otherwise: OtherwiseTable = Required;
         /// A separate, limited lane in which it still stands in when `in_flight` refuses.
         "fallback_in_flight" fallback_in_flight: Count = Default("none");
+        /// Who repeats a call that failed for the moment.
+        "retry" retry: RetryTable = Default("nothing is repeated");
+        /// Another dependency that is asked before anything stands in.
+        "alternative" alternative: AlternativeTable = Default("none");
     }
 }
 

@@ -98,6 +98,18 @@ pub(crate) struct Count(pub(crate) u32);
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Threads(pub(crate) u16);
 
+/// How often a call may be sent: once or twice. More would only load what is already failing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Attempts(pub(crate) u32);
+
+const MOST_ATTEMPTS: u64 = 2;
+
+/// Calls at once that try a dependency, from 1 to 16: more would not be a trial.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Probes(pub(crate) u32);
+
+const MOST_PROBES: u64 = 16;
+
 impl Value for Count {
     fn read(node: Node<'_>, cx: &mut Context<'_>) -> Option<Self> {
         integer(node, 1, u64::from(u32::MAX), cx).and_then(|number| u32::try_from(number).ok()).map(Count)
@@ -105,6 +117,26 @@ impl Value for Count {
 
     fn shape() -> Shape {
         Shape::Integer { min: 1, max: u64::from(u32::MAX) }
+    }
+}
+
+impl Value for Attempts {
+    fn read(node: Node<'_>, cx: &mut Context<'_>) -> Option<Self> {
+        integer(node, 1, MOST_ATTEMPTS, cx).and_then(|number| u32::try_from(number).ok()).map(Attempts)
+    }
+
+    fn shape() -> Shape {
+        Shape::Integer { min: 1, max: MOST_ATTEMPTS }
+    }
+}
+
+impl Value for Probes {
+    fn read(node: Node<'_>, cx: &mut Context<'_>) -> Option<Self> {
+        integer(node, 1, MOST_PROBES, cx).and_then(|number| u32::try_from(number).ok()).map(Probes)
+    }
+
+    fn shape() -> Shape {
+        Shape::Integer { min: 1, max: MOST_PROBES }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Closed sets of words.
 
 use backstop_engine::policy::{AfterRestart, Incorrect, UnavailableStatus};
+use backstop_engine::retry::Owner;
 use toml::de::DeValue;
 
 use crate::code::Code;
@@ -48,6 +49,14 @@ choice! {
     UnavailableChoice(UnavailableStatus) {
         "contract" => UnavailableStatus::Contract,
         "cause" => UnavailableStatus::Cause,
+    }
+}
+choice! {
+    /// Which layer repeats a call that failed.
+    RetryOwnerChoice(Owner) {
+        "backstop" => Owner::Backstop,
+        "client" => Owner::Client,
+        "upstream" => Owner::Upstream,
     }
 }
 choice! {

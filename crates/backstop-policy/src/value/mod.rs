@@ -2,6 +2,8 @@
 
 mod amount;
 mod choice;
+mod date;
+mod factor;
 mod header;
 mod host;
 mod json;
@@ -10,12 +12,20 @@ mod language;
 mod matching;
 mod name;
 mod net;
+mod number;
+mod percent;
+mod probe_path;
+mod rate;
 mod status;
 mod text;
 mod time;
 
-pub(crate) use amount::{Count, PositiveSize, Size, Threads, size_text};
-pub(crate) use choice::{AfterRestartChoice, IncorrectChoice, LedgerChoice, ModeChoice, UnavailableChoice};
+pub(crate) use amount::{Attempts, Count, PositiveSize, Probes, Size, Threads, size_text};
+pub(crate) use choice::{
+    AfterRestartChoice, IncorrectChoice, LedgerChoice, ModeChoice, RetryOwnerChoice, UnavailableChoice,
+};
+pub(crate) use date::Date;
+pub(crate) use factor::{Factor, factor_text};
 pub(crate) use header::{EditableHeader, HeaderText, is_telling};
 pub(crate) use host::FixedHost;
 pub use host::HostPattern;
@@ -27,6 +37,9 @@ pub use matching::{MatchRule, Method, Segment, Template};
 pub(crate) use name::Name;
 pub use net::{Address, IpRange};
 pub(crate) use net::{Listen, Url};
+pub(crate) use percent::{Percent, PositivePercent, percent_text};
+pub(crate) use probe_path::ProbePath;
+pub(crate) use rate::Rate;
 pub(crate) use status::{DeclaredStatus, Status};
 pub(crate) use text::{MediaType, Text};
 pub(crate) use time::{PositiveTime, Time};

@@ -1,11 +1,12 @@
 //! What the tests share: small policies to complete, and files to read.
 
-#![allow(dead_code, clippy::allow_attributes, reason = "every test file uses its own part")]
+#![allow(dead_code, clippy::panic, clippy::allow_attributes, reason = "every test file uses its own part")]
 
 use std::io;
 use std::path::Path;
 
-use backstop_policy::{Diagnostic, FileSource, Loaded, parse};
+use backstop_engine::time::Wall;
+use backstop_policy::{Code, Diagnostic, FileSource, Loaded, parse, render_human};
 
 /// The files that policies in tests may name.
 pub(crate) struct Files;
@@ -16,9 +17,43 @@ impl FileSource for Files {
             Some("general.json") => Ok(br#"{"items":[]}"#.to_vec()),
             Some("broken.json") => Ok(br#"{"items":["#.to_vec()),
             Some("general.bin") => Ok(vec![0, 1]),
-            _ => Err(io::Error::from(io::ErrorKind::NotFound)),
+            Some("evidence/replica.toml") => Ok(evidence("").into()),
+            Some("evidence/old.toml") => Ok(evidence("valid_until = 2026-11-29").into()),
+            Some("evidence/reviews.toml") => Ok(evidence("dependency = \"reviews\"").into()),
+            Some("evidence/date.toml") => Ok(evidence("valid_until = 2027-02-28T12:00:00").into()),
+            Some("evidence/slow.toml") => Ok(evidence("p95 = \"80\"").into()),
+            Some("evidence/binary.toml") => Ok(vec![0xff]),
+            Some("evidence/locked.toml") => Err(io::Error::from(io::ErrorKind::PermissionDenied)),
+            Some(path) => {
+                // Anything below `written/` holds what its name says, so that a test can state a file in one place.
+                let line = path.strip_prefix("written/").ok_or(io::ErrorKind::NotFound)?;
+                Ok(evidence(line).into())
+            }
+            None => Err(io::Error::from(io::ErrorKind::NotFound)),
         }
     }
+
+    /// Noon of 2026-11-30 in UTC.
+    fn now(&self) -> Wall {
+        Wall::from_unix_ns((1_795_996_800 + 12 * 3600) * 1_000_000_000)
+    }
+}
+
+/// An evidence file, with this line in place of the one of the same key or added to it.
+fn evidence(line: &str) -> String {
+    const LINES: [&str; 7] = [
+        "dependency  = \"replica\"",
+        "rate        = \"500/s\"",
+        "concurrency = 20",
+        "p95         = \"80ms\"",
+        "measured    = 2026-10-01",
+        "valid_until = 2027-01-01",
+        "load        = \"reads of the back office\"",
+    ];
+    let key = |line: &str| line.split('=').next().unwrap_or_default().trim().to_owned();
+    let mut lines: Vec<&str> = LINES.into_iter().filter(|other| key(other) != key(line)).collect();
+    lines.push(line);
+    lines.join("\n") + "\n"
 }
 
 const GATEWAY: &str = "\n[gateway]\nlisten = \"127.0.0.1:8080\"\nin_flight = 1000\n";
@@ -53,4 +88,42 @@ pub(crate) fn parsed(fragment: &str) -> (String, Result<Loaded, Vec<Diagnostic>>
 pub(crate) fn diagnosed(fragment: &str) -> (String, Vec<Diagnostic>) {
     let (text, result) = parsed(fragment);
     (text, result.map_or_else(|diagnostics| diagnostics, |loaded| loaded.warnings))
+}
+
+/// A route that reads, whose dependency follows from what it stands in.
+pub(crate) const READ: &str = "[route.x.public_read]\nmatch = \"GET /x\"\ndependency = \"catalog\"\n\
+    deadline = \"300ms\"\nin_flight = 10\nmax_age = \"60s\"\nkey = []\ncorrect = { type = \"application/json\" }\n";
+/// A dependency that may be an alternative.
+pub(crate) const REPLICA: &str = "[dependency.replica]\nurl = \"http://replica\"\nconnections = 20\n";
+
+/// The dependency that is asked, with these lines, and a route that reads it.
+pub(crate) fn dependency(lines: &str) -> String {
+    format!("[dependency.catalog]\nurl = \"http://x\"\nconnections = 20\n{lines}\n{READ}")
+}
+
+/// A route that reads, with these lines, at a dependency that has a replica.
+pub(crate) fn read(lines: &str) -> String {
+    format!("[dependency.catalog]\nurl = \"http://x\"\nconnections = 20\n{REPLICA}{READ}{lines}\n")
+}
+
+/// Another route that reads, at `/y`.
+pub(crate) fn other_read() -> String {
+    READ.replace("route.x", "route.y").replace("/x", "/y")
+}
+
+/// Asserts that exactly these codes are said, besides the note on drills and what [`read`] leaves without a use.
+#[track_caller]
+pub(crate) fn says(fragment: &str, expected: &[Code]) {
+    let (_, diagnostics) = diagnosed(fragment);
+    let is_usual = |code: Code| matches!(code, Code::Unmeasured | Code::UnusedDependency);
+    let codes: Vec<_> =
+        diagnostics.into_iter().map(|found| found.code).filter(|&code| !is_usual(code)).collect();
+    assert_eq!(codes, expected, "{fragment}");
+}
+
+/// A completed fragment that is accepted.
+#[track_caller]
+pub(crate) fn loaded(fragment: &str) -> Loaded {
+    let (text, result) = parsed(fragment);
+    result.unwrap_or_else(|diagnostics| panic!("{}", render_human(&diagnostics, &text, false)))
 }

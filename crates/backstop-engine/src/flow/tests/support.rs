@@ -10,7 +10,7 @@ use crate::flow::{
 };
 use crate::policy::{
     AfterRestart, Correct, Dependency, DependencyId, Direct, FixedAnswer, Incorrect, Mode, Optional, Origin,
-    Otherwise, Policy, PublicRead, Route, RouteClass, RouteId, RouteOrigins, StatusSet, UnavailableStatus,
+    Otherwise, Policy, PublicRead, Route, RouteClass, RouteId, StatusSet, UnavailableStatus,
 };
 use crate::snapshot::{CopyFacts, ObservedAt, OriginLimit};
 use crate::time::{BootId, Mono, Now, Wall, WallTrust};
@@ -47,6 +47,7 @@ pub(super) fn dependency(connections: u32, queue_ms: u64) -> Dependency {
         connections,
         queue: Duration::from_millis(queue_ms),
         connections_origin: Origin(7),
+        ..Dependency::default()
     }
 }
 
@@ -98,12 +99,13 @@ pub(super) fn route(class: RouteClass) -> Route {
         abandon_hold: None,
         unavailable_status: UnavailableStatus::Contract,
         class,
-        origins: RouteOrigins::default(),
+        ..Route::default()
     }
 }
 
 pub(super) fn engine(in_flight: u32, routes: Vec<Route>, dependencies: Vec<Dependency>) -> Arc<Engine> {
-    let policy = Policy { in_flight, in_flight_origin: Origin::NONE, dependencies, routes };
+    let policy =
+        Policy { in_flight, in_flight_origin: Origin::NONE, dependencies, routes, ..Policy::default() };
     Engine::new(policy).unwrap()
 }
 

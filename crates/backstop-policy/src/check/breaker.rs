@@ -1,0 +1,167 @@
+//! Breakers: whether they can open, see what is slow, and close again.
+
+use std::time::Duration;
+
+use crate::check::View;
+use crate::check::view::DependencyView;
+use crate::code::Code;
+use crate::default;
+use crate::diagnostic::Finding;
+use crate::read::{At, Context};
+use crate::shape::BreakerTable;
+use crate::value::Method;
+
+pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
+    for dependency in view.dependencies() {
+        probe(dependency, cx);
+        let Some(breaker) = &dependency.table.value.breaker else { continue };
+        pause(&breaker.value, cx);
+        probes(dependency, &breaker.value, cx);
+        closes(view, dependency, breaker, cx);
+        minimum(view, dependency, breaker, cx);
+        slow(view, dependency, &breaker.value, cx);
+    }
+}
+
+fn probe(dependency: DependencyView<'_>, cx: &mut Context<'_>) {
+    let Some(probe) = &dependency.table.value.probe else { return };
+    if dependency.table.value.breaker.is_none() {
+        let message = format!("`{}` has no breaker that could use this probe", dependency.text());
+        cx.report(
+            Finding::new(Code::ProbeWithoutBreaker, probe.bytes.clone(), message).help(
+                "add a `breaker`, or remove the probe: while there is no breaker, every request is sent",
+            ),
+        );
+    }
+    let (timeout, interval) = (&probe.value.timeout, &probe.value.interval);
+    let longest = timeout.as_ref().map_or(default::PROBE_TIMEOUT, |timeout| timeout.value.0);
+    let every = interval.as_ref().map_or(default::PROBE_INTERVAL, |interval| interval.value.0);
+    if longest > every {
+        let place = timeout.as_ref().or(interval.as_ref()).map_or(probe.bytes.clone(), |at| at.bytes.clone());
+        let message = format!("a probe may take {longest:?}, and the next one is due after {every:?}");
+        cx.report(
+            Finding::new(Code::ProbesOverlap, place, message)
+                .help("make `timeout` at most `interval`: probes are never sent on top of each other"),
+        );
+    }
+}
+
+fn pause(breaker: &BreakerTable, cx: &mut Context<'_>) {
+    let Some(longest) = &breaker.open_max else { return };
+    let first = breaker.open.as_ref().map_or(default::OPEN, |open| open.value.0);
+    if longest.value.0 < first {
+        let message = format!("the first pause is {first:?}, the longest only {:?}", longest.value.0);
+        let finding = Finding::new(Code::OpenMaxTooShort, longest.bytes.clone(), message)
+            .help("make `open_max` at least `open`");
+        cx.report(match &breaker.open {
+            Some(open) => finding.related(open.bytes.clone(), "the first pause"),
+            None => finding,
+        });
+    }
+}
+
+fn probes(dependency: DependencyView<'_>, breaker: &BreakerTable, cx: &mut Context<'_>) {
+    let probes = breaker.probes.as_ref().map_or(default::PROBES, |probes| probes.value.0);
+    if probes <= dependency.connections() {
+        return;
+    }
+    let place = breaker.probes.as_ref().map_or(dependency.connections_place(), |probes| probes.bytes.clone());
+    let message = format!(
+        "{probes} probes may go to `{}` at once, and it has {} connections",
+        dependency.text(),
+        dependency.connections()
+    );
+    cx.report(
+        Finding::new(Code::ProbesAboveConnections, place, message)
+            .help("lower `probes`: those without a connection are refused and prove nothing"),
+    );
+}
+
+/// Whether a request may ever find out that the dependency works again.
+fn closes(view: &View<'_>, dependency: DependencyView<'_>, breaker: &At<BreakerTable>, cx: &mut Context<'_>) {
+    let reads = |method: &Method| method.only_reads() || *method == Method::Any;
+    let mut rules = view.callers(dependency).flat_map(|route| route.matches()).peekable();
+    let has_probe = dependency.table.value.probe.is_some() || dependency.is_unreadable("probe", cx);
+    if has_probe || rules.peek().is_none() {
+        return;
+    }
+    let written = rules.clone().next().map(|rule| rule.bytes.clone());
+    if rules.any(|rule| reads(&rule.value.method)) {
+        return;
+    }
+    let message = format!("once open, the breaker of `{}` can never close", dependency.text());
+    let finding = Finding::new(Code::ProbesNeverGo, breaker.bytes.clone(), message).help(
+        "add `probe = { path = \"/healthz\" }`: only reads may find out whether it works again, and no route sends it any",
+    );
+    cx.report(match written {
+        Some(written) => finding.related(written, "not a read"),
+        None => finding,
+    });
+}
+
+/// While the dependency hangs, a place is taken for as long as a call may take, so that at most `window / time`, rounded
+/// up, of its calls end in a window; and there are as many places as the routes let in, or as there are connections.
+fn minimum(
+    view: &View<'_>,
+    dependency: DependencyView<'_>,
+    breaker: &At<BreakerTable>,
+    cx: &mut Context<'_>,
+) {
+    let table = &breaker.value;
+    let window = table.window.as_ref().map_or(default::WINDOW, |window| window.value.0);
+    let minimum = table.min_calls.as_ref().map_or(default::MIN_CALLS, |calls| calls.value.0);
+    let ends = |time: Duration| window.as_nanos().div_ceil(time.as_nanos().max(1));
+    let callers = view.callers(dependency);
+    let times = callers.clone().filter_map(|route| Some((route.in_flight()?, route.first_call_time()?)));
+    let Some(shortest) = times.clone().map(|(_, time)| time).min() else { return };
+    if times.clone().count() < callers.count() {
+        return;
+    }
+    let by_routes: u128 = times.map(|(places, time)| u128::from(places).saturating_mul(ends(time))).sum();
+    let by_connections = u128::from(dependency.connections()).saturating_mul(ends(shortest));
+    let most = by_routes.min(by_connections);
+    if u128::from(minimum) <= most {
+        return;
+    }
+    let place = table.min_calls.as_ref().map_or(breaker.bytes.clone(), |calls| calls.bytes.clone());
+    let message = format!(
+        "while `{}` hangs, at most {most} calls end in {window:?}: fewer than the {minimum} that the breaker waits for",
+        dependency.text()
+    );
+    cx.report(Finding::new(Code::UnreachableMinimum, place, message).help(
+        "lower `min_calls` or lengthen `window`; the routes' limits and deadlines allow no more calls",
+    ));
+}
+
+fn slow(view: &View<'_>, dependency: DependencyView<'_>, breaker: &BreakerTable, cx: &mut Context<'_>) {
+    let Some(slow) = &breaker.slow else { return };
+    let callers: Vec<_> = view
+        .callers(dependency)
+        .filter_map(|route| Some((route, route.first_call_time()?, route.common().deadline.as_ref()?)))
+        .collect();
+    let blind: Vec<_> = callers.iter().filter(|(_, time, _)| slow.value.0 >= *time).collect();
+    if blind.is_empty() {
+        return;
+    }
+    if blind.len() == callers.len() {
+        let message = format!("no call of `{}` ever lasts {:?}", dependency.text(), slow.value.0);
+        let finding = Finding::new(Code::SlowNeverSeen, slow.bytes.clone(), message)
+            .help("shorten `slow`, or leave it out: what is cut off earlier says nothing about slowness");
+        cx.report(blind.iter().fold(finding, |finding, (route, time, deadline)| {
+            finding.related(
+                deadline.bytes.clone(),
+                format!("cuts a call of `{}` off after {time:?}", route.text()),
+            )
+        }));
+        return;
+    }
+    for (route, time, deadline) in blind {
+        let message =
+            format!("a call of `{}` is cut off after {time:?}, before it counts as slow", route.text());
+        cx.report(
+            Finding::new(Code::SlowOfRouteNotSeen, slow.bytes.clone(), message)
+                .related(deadline.bytes.clone(), "by this deadline, less what is reserved")
+                .help("shorten `slow`, or give this route a dependency of its own"),
+        );
+    }
+}

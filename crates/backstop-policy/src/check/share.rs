@@ -1,0 +1,58 @@
+//! How long one call of a dependency may take within its route's deadline.
+
+use std::time::Duration;
+
+use backstop_engine::deadline::Deadline;
+use backstop_engine::retry::Owner;
+use backstop_engine::time::Mono;
+
+use crate::check::view::DependencyView;
+use crate::check::{RouteView, View};
+use crate::default;
+
+/// Of the time for calls, the first of two takes at most so many hundredths.
+const FIRST_OF_TWO: u32 = 60;
+
+impl RouteView<'_> {
+    /// Who repeats its calls.
+    pub(crate) fn retry_owner(&self) -> Owner {
+        let owner = self.retry().and_then(|retry| retry.value.owner.as_ref());
+        owner.map_or(Owner::Backstop, |owner| owner.value.0)
+    }
+
+    /// How often Backstop sends a call, from 1.
+    pub(crate) fn attempts(&self) -> u32 {
+        let Some(retry) = self.retry() else { return 1 };
+        let by_default = if self.retry_owner() == Owner::Backstop { default::ATTEMPTS } else { 1 };
+        retry.value.attempts.as_ref().map_or(by_default, |attempts| attempts.value.0)
+    }
+
+    /// Whether Backstop repeats its calls.
+    pub(crate) fn retries(&self) -> bool {
+        self.retry_owner() == Owner::Backstop && self.attempts() > 1
+    }
+
+    /// The time for all calls of dependencies, if the route has a deadline.
+    pub(crate) fn call_time(&self) -> Option<Duration> {
+        let deadline = self.common().deadline.as_ref()?.value.0;
+        let shares = Deadline::new(Mono::from_ns(0), deadline, self.direct().is_none());
+        Some(Duration::from_nanos(shares.attempt_end().as_ns()))
+    }
+
+    /// The time for the first call.
+    pub(crate) fn first_call_time(&self) -> Option<Duration> {
+        let all = self.call_time()?;
+        Some(if self.retries() { all / 100 * FIRST_OF_TWO } else { all })
+    }
+}
+
+impl<'a> View<'a> {
+    /// From when on a call of this dependency counts as slow.
+    pub(crate) fn slow(&self, dependency: DependencyView<'a>) -> Duration {
+        let written = dependency.table.value.breaker.as_ref().and_then(|breaker| breaker.value.slow.as_ref());
+        let deadlines = self.callers(dependency).filter_map(|route| route.common().deadline.as_ref());
+        let shortest = deadlines.map(|deadline| deadline.value.0).min();
+        let half = shortest.map(|shortest| shortest / 2);
+        written.map(|slow| slow.value.0).or(half).unwrap_or(default::SLOW)
+    }
+}

@@ -1,0 +1,26 @@
+//! The evidence file that `verified` names.
+
+use crate::read::Need::Required;
+use crate::read::table;
+use crate::value::{Count, Date, Name, PositiveTime, Rate, Text};
+
+table! {
+    /// What a dependency was measured to bear as an alternative, in a TOML file of its own that `verified` names. Without
+    /// it, after `valid_until`, or if it is about another dependency, none of the alternative is used.
+    struct EvidenceTable {
+        /// The dependency that was measured.
+        "dependency" dependency: Name = Required;
+        /// Calls per second or minute that it bore beside the load that was present.
+        "rate" rate: Rate = Required;
+        /// Calls at once that it bore beside the load that was present.
+        "concurrency" concurrency: Count = Required;
+        /// The 95th percentile of the latency meanwhile.
+        "p95" p95: PositiveTime = Required;
+        /// When it was measured.
+        "measured" measured: Date = Required;
+        /// Until when that counts; a day counts to its end, in UTC.
+        "valid_until" valid_until: Date = Required;
+        /// What load was present, for whoever reads it next.
+        "load" load: Text = Required;
+    }
+}
