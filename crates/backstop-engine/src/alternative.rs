@@ -55,6 +55,9 @@ pub struct Verified {
     pub policy: [u8; 32],
 }
 
+/// The digest of evidence that does not say which policy it was measured under.
+pub const ANY_POLICY: [u8; 32] = [0; 32];
+
 /// Why another dependency does not stand in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NoAlternative {

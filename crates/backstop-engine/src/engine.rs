@@ -1,18 +1,29 @@
 //! The living state behind a policy: limits, counters, coverage. Shared by all threads, without a lock.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::admission::Limit;
+use crate::alternative::StandIn;
 use crate::coverage::Coverage;
+use crate::health::Health;
 use crate::policy::{Dependency, DependencyId, Policy, PolicyError, Route, RouteId};
+use crate::resource::Resource;
+use crate::retry::Budget;
+use crate::retry_after::Slots;
 use crate::sync::Ordering;
 use crate::tally::{DependencyTally, RouteTally};
+use crate::watched::Watched;
+
+/// Calls per second that stand for the good times of a dependency, per connection, while they are unknown: 50 ms a call.
+const CALLS_PER_CONNECTION: u64 = 20;
 
 /// A policy with its limits and counters.
 #[derive(Debug)]
 pub struct Engine {
     process: Arc<Limit>,
+    resources: Box<[Arc<Resource>]>,
     draining: AtomicBool,
     routes: Box<[RouteState]>,
     dependencies: Box<[DependencyState]>,
@@ -42,6 +53,18 @@ pub struct DependencyState {
     pub in_flight: Arc<Limit>,
     /// What calls came to.
     pub tally: DependencyTally,
+    /// Its breaker and its way back.
+    pub health: Arc<Health>,
+    /// What pays for retries.
+    pub retries: Budget,
+    /// What its calls use, in the order of its rules.
+    pub resources: Box<[Arc<Resource>]>,
+    /// What is heard of each of them.
+    pub watched: Box<[Arc<Watched>]>,
+    /// Its part as a stand-in for others.
+    pub stand_in: StandIn,
+    /// When those who were refused may come back.
+    pub come_back: Slots,
 }
 
 impl Engine {
@@ -52,6 +75,13 @@ impl Engine {
     pub fn new(policy: Policy) -> Result<Arc<Self>, PolicyError> {
         policy.validate()?;
         let limit = |places| Arc::new(Limit::new(places));
+        let mut evidence = BTreeMap::new();
+        for alternative in policy.routes.iter().filter_map(|route| route.alternative) {
+            if let Some(verified) = alternative.verified {
+                // One dependency has one capacity, whoever turns to it.
+                evidence.entry(usize::from(alternative.dependency.0)).or_insert(verified);
+            }
+        }
         let routes = policy.routes.into_iter().map(|rules| RouteState {
             in_flight: limit(rules.in_flight),
             fallback_lane: limit(rules.fallback_in_flight),
@@ -59,22 +89,44 @@ impl Engine {
             coverage: Coverage::new(),
             rules,
         });
-        let dependencies = policy.dependencies.into_iter().map(|rules| DependencyState {
-            in_flight: limit(rules.connections),
-            tally: DependencyTally::new(),
-            rules,
+        let resources: Box<[Arc<Resource>]> =
+            policy.resources.into_iter().map(|rules| Arc::new(Resource::new(rules))).collect();
+        let watched: Box<[Arc<Watched>]> = resources.iter().map(|_| Arc::default()).collect();
+        let dependencies = policy.dependencies.into_iter().enumerate().map(|(index, rules)| {
+            let used = rules.uses.iter().map(|id| usize::from(id.0));
+            DependencyState {
+                in_flight: limit(rules.connections),
+                tally: DependencyTally::new(),
+                health: Arc::new(Health::new(
+                    rules.breaker,
+                    rules.recovery,
+                    u64::from(rules.connections).saturating_mul(CALLS_PER_CONNECTION),
+                )),
+                retries: Budget::default(),
+                resources: used.clone().filter_map(|used| resources.get(used)).cloned().collect(),
+                watched: used.filter_map(|used| watched.get(used)).cloned().collect(),
+                stand_in: StandIn::new(evidence.get(&index).copied()),
+                come_back: Slots::new(),
+                rules,
+            }
         });
         Ok(Arc::new(Self {
             process: limit(policy.in_flight),
             draining: AtomicBool::new(false),
             routes: routes.collect(),
             dependencies: dependencies.collect(),
+            resources: resources.clone(),
         }))
     }
 
     /// The limit of the whole process.
     pub fn process(&self) -> &Arc<Limit> {
         &self.process
+    }
+
+    /// Every resource, in the policy's order.
+    pub fn resources(&self) -> &[Arc<Resource>] {
+        &self.resources
     }
 
     /// Every route, in the policy's order.

@@ -28,6 +28,7 @@
 //! under the network driver, an explanation, a simulation and the property tests.
 
 mod answer;
+mod call;
 mod run;
 mod settle;
 mod step;
@@ -40,12 +41,13 @@ use crate::admission::{Permit, Waiting};
 use crate::deadline::Deadline;
 use crate::engine::{DependencyState, Engine, RouteState};
 use crate::failure::Cause;
+use crate::health::Ticket;
 use crate::outcome::{Reason, Scope, Source};
-use crate::policy::{RouteClass, RouteId};
+use crate::policy::{DependencyId, ResourceId, RouteClass, RouteId};
 use crate::time::{Mono, Now};
 
 pub use settle::{Account, CopyAction, Decision, Reply, Settlement};
-pub use step::{Attempt, AttemptId, BodyFacts, ClientFault, Event, HeadFacts, Step};
+pub use step::{Attempt, AttemptId, BodyFacts, ClientFault, Event, HeadFacts, Places, Step};
 pub use trace::{Note, Trace, TraceEntry};
 
 /// What is known of a request when it begins.
@@ -57,6 +59,16 @@ pub struct RequestFacts {
     pub copies: CopyUse,
     /// Whether the request carries a credential, so that a refusal may concern this caller alone.
     pub credential: bool,
+    /// How often whoever calls has tried it (`Backstop-Attempt`); 1 is the first time.
+    pub attempt: u32,
+    /// Whether it can be sent a second time: its content, if any, is still there.
+    pub repeatable: bool,
+}
+
+impl RequestFacts {
+    /// A plain GET, tried for the first time.
+    pub const GET: Self =
+        Self { method: Method::Get, copies: CopyUse::Full, credential: false, attempt: 1, repeatable: true };
 }
 
 /// What a request method promises (RFC 9110 section 9.2).
@@ -96,6 +108,24 @@ pub struct Flow {
     trace: Trace,
     attempts: u32,
     places: [Option<Permit>; 2],
+    /// Who is asked now: the route's dependency, or the one that stands in.
+    asked: DependencyId,
+    /// Why the route's dependency did not answer, once that is known.
+    cause: Option<Cause>,
+    /// Calls of the route's own dependency.
+    tries: u32,
+    /// The end of an attempt that leaves time for another dependency.
+    cut: Option<Mono>,
+    ticket: Option<Ticket>,
+    retry: Option<Permit>,
+    stand_in: Option<Permit>,
+    stood_in: bool,
+    /// The resource that refused the call.
+    full_resource: Option<ResourceId>,
+    /// The generation of the health of whom was asked last.
+    generation: u64,
+    /// The latest moment that the driver came with.
+    seen: Mono,
     state: State,
     finished: bool,
 }
@@ -107,6 +137,7 @@ enum State {
     Place,
     AwaitPlace { waiting: Waiting, until: Mono },
     Call { permit: Permit },
+    Pause { until: Mono },
     AwaitHead { attempt: AttemptId },
     Collect { attempt: AttemptId, head: HeadFacts },
     AwaitBody { attempt: AttemptId, head: HeadFacts },
@@ -173,6 +204,17 @@ impl Flow {
             trace,
             attempts: 0,
             places: [None, None],
+            asked: rules.dependency,
+            cause: None,
+            tries: 0,
+            cut: None,
+            ticket: None,
+            retry: None,
+            stand_in: None,
+            stood_in: false,
+            full_resource: None,
+            generation: 0,
+            seen: now.mono,
             state: State::Admit,
             finished: false,
         }
@@ -202,7 +244,13 @@ impl Flow {
     }
 
     fn dependency(&self) -> &DependencyState {
-        self.engine.dependency(self.route().rules.dependency)
+        self.engine.dependency(self.asked)
+    }
+
+    /// When the attempt under way, or the next one, must be over.
+    pub fn attempt_end(&self) -> Mono {
+        let end = self.deadline.attempt_end();
+        self.cut.map_or(end, |cut| end.min(cut.after(self.client_waited)))
     }
 
     fn client_waited(&mut self, waited: Duration) {

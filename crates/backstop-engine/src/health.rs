@@ -272,6 +272,11 @@ impl Health {
         }
     }
 
+    /// Calls per second before the incident, while one is on and that is known.
+    pub fn usual_rate(&self) -> Option<f64> {
+        self.rate.frozen_milli().map(|milli| milli as f64 / 1000.0)
+    }
+
     /// What the dependency says about itself. Only a recovery looks at it.
     pub fn signal(&self, now: Mono, signal: Signal) {
         self.see(now);

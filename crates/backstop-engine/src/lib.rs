@@ -12,7 +12,7 @@
 //! | [`deadline`] | one end for the whole request, and the shares before it |
 //! | [`failure`] | what counts as a dependency's failure |
 //! | [`retry`] | whether a failed call is made once more, and what pays for it |
-//! | [`alternative`] | whether another dependency may stand in |
+//! | [`alternative`], [`watched`] | whether another dependency may stand in |
 //! | [`retry_after`] | when who was refused may come back |
 //! | [`health`] | what a dependency that failed is still given, and how it comes back |
 //! | [`snapshot`] | when an answer is a copy's, and when a copy may still be served |
@@ -44,3 +44,4 @@ pub mod status;
 mod sync;
 pub mod tally;
 pub mod time;
+pub mod watched;

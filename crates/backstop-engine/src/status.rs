@@ -27,6 +27,8 @@ pub struct Refusal {
     pub proxy_error: &'static str,
     /// The status that the dependency gave, if it gave one.
     pub received_status: Option<u16>,
+    /// `Retry-After` in seconds (RFC 9110 section 10.2.3), where the moment is known.
+    pub retry_after_s: Option<u32>,
 }
 
 /// Kinds of problem, each with its own documented type and title (RFC 9457).
@@ -135,6 +137,7 @@ pub fn refusal(reason: Reason, cause: Option<Cause>, unavailable: UnavailableSta
                 problem: copy_problem(copy),
                 proxy_error: by_cause.map_or("proxy_internal_response", |refusal| refusal.proxy_error),
                 received_status: by_cause.and_then(|refusal| refusal.received_status),
+                retry_after_s: None,
             }
         }
         Reason::Cause(cause) => of_cause(cause),
@@ -153,7 +156,13 @@ pub fn refusal(reason: Reason, cause: Option<Cause>, unavailable: UnavailableSta
 }
 
 const fn own(status: u16, problem: Problem) -> Refusal {
-    Refusal { status, problem, proxy_error: "proxy_internal_response", received_status: None }
+    Refusal {
+        status,
+        problem,
+        proxy_error: "proxy_internal_response",
+        received_status: None,
+        retry_after_s: None,
+    }
 }
 
 const fn copy_problem(refusal: CopyRefusal) -> Problem {
@@ -172,6 +181,7 @@ fn of_cause(cause: Cause) -> Refusal {
             problem: Problem::CircuitOpen,
             proxy_error: "destination_unavailable",
             received_status: None,
+            retry_after_s: None,
         },
         Cause::NotAsked(NotAsked::DependencyFull | NotAsked::ResourceFull | NotAsked::PoolTimeout) => {
             own(503, Problem::Capacity)
@@ -196,7 +206,7 @@ fn of_cause(cause: Cause) -> Refusal {
                 }
             };
             let problem = if status == 504 { Problem::UpstreamTimeout } else { Problem::UpstreamFailed };
-            Refusal { status, problem, proxy_error, received_status }
+            Refusal { status, problem, proxy_error, received_status, retry_after_s: None }
         }
     }
 }

@@ -130,7 +130,7 @@ where
         R: FnOnce() -> F,
         F: Future<Output = Result<T, E>>,
     {
-        let facts = RequestFacts { method: Method::Get, copies: CopyUse::Full, credential: false };
+        let facts = RequestFacts::GET;
         let withdrawals = self.withdrawals.of(&key);
         let withdrawn_before = withdrawals.load(Ordering::SeqCst);
         let begun = self.clock.now();
@@ -242,7 +242,7 @@ where
         progress.enter(Phase::Head);
         match asking.await {
             Told::Value => {
-                Event::Head { attempt: id, head: HeadFacts { status: 200, has_body: true, degraded: None } }
+                Event::Head { attempt: id, head: HeadFacts { status: 200, has_body: true, degraded: None, ..HeadFacts::default() } }
             }
             Told::Failure(kind) => {
                 Event::Failed { attempt: id, failure: Failure::new(kind, Phase::Head, Sent::Maybe) }

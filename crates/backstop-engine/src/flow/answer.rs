@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use crate::failure::{Cause, Failure, FailureKind, Phase, Sent};
+use crate::failure::{Cause, Failure, FailureKind, NotAsked, Phase, Sent};
+use crate::health::{PerMille, Signal};
 use crate::outcome::{Outcome, Reason, Source};
 use crate::policy::{Incorrect, Origin, Otherwise, RouteClass};
 use crate::snapshot::CopyRefusal;
 use crate::status::refusal;
+use crate::time::Mono;
 
 use super::{
     Account, Answer, AttemptId, BodyFacts, ClientFault, CopyAction, CopyUse, Flow, HeadFacts, Method, Reply,
@@ -15,23 +17,43 @@ use super::{
 
 impl Flow {
     /// The head of an answer: a failure, an answer to hold back, or one to pass on.
-    pub(super) fn head(&mut self, attempt: AttemptId, head: HeadFacts) -> State {
+    pub(super) fn head(&mut self, attempt: AttemptId, head: HeadFacts, now: Mono) -> State {
+        self.listen(head, now);
         let declared = Failure::of_status(head.status, &self.route().rules);
         // A failure replaces an answer only where there is an alternative; too old an answer is none anywhere.
         if declared.is_none() && self.is_degraded_beyond_limit(head) {
             let kind = FailureKind::Unavailable { status: head.status };
-            return self.failed(Failure::new(kind, Phase::Head, Sent::Maybe));
+            return self.failed(Failure::new(kind, Phase::Head, Sent::Maybe), Some(head), now);
+        }
+        // A retry, or somebody who stands in, replaces a failure before the class's own alternative does.
+        if let Some(failure) = declared
+            && (self.has_alternative() || self.may_go_on())
+        {
+            return self.failed(failure, Some(head), now);
+        }
+        if self.stood_in && head.status >= 500 {
+            let kind = FailureKind::Unavailable { status: head.status };
+            return self.failed(Failure::new(kind, Phase::Head, Sent::Maybe), Some(head), now);
         }
         if !self.has_alternative() {
-            return State::Answer(self.pass(attempt, head));
-        }
-        if let Some(failure) = declared {
-            return self.failed(failure);
+            return State::Answer(self.pass(attempt, head, now));
         }
         if head.has_body && (200..300).contains(&head.status) {
             return State::Collect { attempt, head };
         }
-        State::Answer(self.pass(attempt, head))
+        State::Answer(self.pass(attempt, head, now))
+    }
+
+    /// What the dependency says about itself and about what it uses.
+    fn listen(&self, head: HeadFacts, now: Mono) {
+        let dependency = self.dependency();
+        if let Some(wait) = head.database_wait {
+            dependency.health.signal(now, Signal::DatabaseWait(wait));
+            dependency.watched.iter().for_each(|watched| watched.set(now, wait));
+        }
+        if let Some(in_use) = dependency.resources.iter().map(|used| used.in_use_per_mille()).max() {
+            dependency.health.signal(now, Signal::InUse(PerMille(in_use)));
+        }
     }
 
     /// An answer that a gateway behind this one calls an alternative must keep this route's own limit, whoever asks.
@@ -46,11 +68,15 @@ impl Flow {
     }
 
     /// An answer that is complete, or too large to be held back.
-    pub(super) fn body(&mut self, attempt: AttemptId, head: HeadFacts, body: BodyFacts) -> State {
+    pub(super) fn body(&mut self, attempt: AttemptId, head: HeadFacts, body: BodyFacts, now: Mono) -> State {
         let (correct, storable) = match body {
-            BodyFacts::TooLarge => return State::Answer(self.pass(attempt, head)),
+            BodyFacts::TooLarge => return State::Answer(self.pass(attempt, head, now)),
             BodyFacts::Broken => {
-                return self.failed(Failure::new(FailureKind::Incomplete, Phase::Body, Sent::Maybe));
+                return self.failed(
+                    Failure::new(FailureKind::Incomplete, Phase::Body, Sent::Maybe),
+                    None,
+                    now,
+                );
             }
             BodyFacts::Whole { correct, storable } => (correct, storable),
         };
@@ -61,18 +87,21 @@ impl Flow {
             };
             if incorrect == Incorrect::Fallback {
                 let kind = FailureKind::Declared { status: head.status };
-                return self.failed(Failure::new(kind, Phase::Body, Sent::Maybe));
+                return self.failed(Failure::new(kind, Phase::Body, Sent::Maybe), None, now);
             }
             self.dependency().tally.answer();
+            self.ended(false, now);
             let rule = self.route().rules.origins.correct;
             let account = account(Outcome::Failed, Source::Primary, Reason::Incorrect, rule);
             return State::Answer(collected(attempt, account, CopyAction::Keep));
         }
         self.dependency().tally.answer();
+        self.ended(true, now);
         let account = self.account_of(head);
         let keep = storable
             && head.status == 200
             && head.degraded.is_none()
+            && !self.stood_in
             && self.facts.method == Method::Get
             && self.facts.copies == CopyUse::Full
             && matches!(self.route().rules.class, RouteClass::PublicRead(_));
@@ -81,7 +110,7 @@ impl Flow {
     }
 
     /// The answer goes to the client as it comes.
-    fn pass(&self, attempt: AttemptId, head: HeadFacts) -> Answer {
+    fn pass(&mut self, attempt: AttemptId, head: HeadFacts, now: Mono) -> Answer {
         let account = self.account_of(head);
         let failure = match account.reason {
             Reason::Cause(Cause::Failed(failure)) => Some(failure),
@@ -89,12 +118,30 @@ impl Flow {
         };
         if let Some(failure) = failure {
             self.dependency().tally.failure(failure.kind);
+            let entropy = self.draw();
+            if let Some(ticket) = self.ticket.take() {
+                ticket.failed(now, entropy);
+            }
+        } else {
+            // 401, 404 and their like are answers about the request, and a 500 is no sign of health.
+            self.ended(head.status < 400, now);
         }
         Answer {
             reply: Reply::Streamed(attempt),
             copy: self.copy_after(head),
             account,
             streams: failure.is_none(),
+        }
+    }
+
+    /// The call was answered. `well`: as one who is in order answers.
+    fn ended(&mut self, well: bool, now: Mono) {
+        self.retry = None;
+        self.dependency().retries.deposit();
+        match self.ticket.take() {
+            Some(ticket) if well => ticket.answered(now),
+            Some(ticket) => ticket.neutral(now),
+            None => {}
         }
     }
 
@@ -105,6 +152,12 @@ impl Flow {
             let account =
                 account(Outcome::Failed, Source::Primary, Reason::Cause(cause), rules.origins.declared);
             return Account { cause: Some(cause), ..account };
+        }
+        if self.stood_in {
+            let reason = self.cause.map_or(Reason::UpstreamDegraded, Reason::Cause);
+            let rule = rules.alternative.map_or(rules.origins.route, |alternative| alternative.origin);
+            let account = account(Outcome::Fallback, Source::Alternative, reason, rule);
+            return Account { cause: self.cause, age: head.degraded, ..account };
         }
         match (head.status, head.degraded) {
             (500.., _) => account(Outcome::Failed, Source::Primary, Reason::ServerError, rules.origins.route),
@@ -130,7 +183,7 @@ impl Flow {
             };
         }
         let RouteClass::PublicRead(read) = &self.route().rules.class else { return CopyAction::Keep };
-        if !self.reads() {
+        if !self.reads() || self.stood_in {
             return CopyAction::Keep;
         }
         let refused = matches!(status, 401 | 403) && !self.facts.credential;
@@ -151,15 +204,10 @@ impl Flow {
             && self.facts.method == Method::Get
     }
 
-    /// The attempt failed: counted against the dependency, and then the alternative.
-    pub(super) fn failed(&self, failure: Failure) -> State {
-        self.dependency().tally.failure(failure.kind);
-        State::Alternative { cause: Cause::Failed(failure) }
-    }
-
     /// An error that nobody classified goes to the caller unchanged.
-    pub(super) fn propagate(&self, attempt: AttemptId) -> Answer {
+    pub(super) fn propagate(&mut self, attempt: AttemptId, now: Mono) -> Answer {
         self.dependency().tally.answer();
+        self.ended(false, now);
         let account = account(Outcome::Failed, Source::Primary, Reason::Unclassified, Origin::NONE);
         Answer { reply: Reply::Propagated(attempt), copy: self.copy_if_unknown(), account, streams: false }
     }
@@ -218,13 +266,29 @@ impl Flow {
             _ => Outcome::Rejected,
         };
         let reached = matches!(cause, Some(Cause::Failed(failure)) if failure.sent == Sent::Maybe);
-        let refusal = refusal(reason, cause, self.route().rules.unavailable_status);
+        let mut refusal = refusal(reason, cause, self.route().rules.unavailable_status);
+        refusal.retry_after_s = self.time_to_come_back(cause);
         Answer {
             reply: Reply::Refusal(refusal),
             copy: if reached { self.copy_if_unknown() } else { CopyAction::Keep },
             account: Account { cause, ..account(outcome, Source::None, reason, rule) },
             streams: false,
         }
+    }
+
+    /// When who is refused may come back, where that is known: the dependency's probe or ramp, or its resource, is what
+    /// refuses, and how much it has to spare is known.
+    fn time_to_come_back(&self, cause: Option<Cause>) -> Option<u32> {
+        let Some(Cause::NotAsked(NotAsked::BreakerOpen | NotAsked::Ramping | NotAsked::ResourceFull)) = cause
+        else {
+            return None;
+        };
+        let dependency = self.dependency();
+        let known_up = dependency.health.known_up(self.seen).unwrap_or(self.seen);
+        let spare = dependency.resources.iter().filter_map(|used| used.spare_per_second(self.seen));
+        let usual = dependency.health.usual_rate().unwrap_or(0.0);
+        let spare = spare.fold(f64::INFINITY, f64::min) - usual;
+        dependency.come_back.assign(self.seen, known_up, spare)
     }
 
     /// An unsafe request whose end is unknown may have changed the resource.

@@ -3,42 +3,43 @@
 use std::time::Duration;
 
 use crate::admission::{Excess, Permit, Turn};
-use crate::failure::{Cause, Failure, FailureKind, NotAsked, Phase, Sent};
+use crate::failure::{Failure, FailureKind, Phase, Sent};
 use crate::outcome::{Reason, Scope};
 use crate::policy::{Mode, Origin, RouteClass};
 use crate::snapshot::{CopyFacts, CopyRefusal, CopyRules, judge};
 use crate::time::{Mono, Now};
 
-use super::{
-    Attempt, AttemptId, CopyUse, Decision, Event, Flow, Method, Note, Settlement, State, Step, Trace, Why,
-};
+use super::settle::Streaming;
+use super::{CopyUse, Decision, Event, Flow, Method, Note, Settlement, State, Step, Trace, Why};
 
 impl Flow {
     /// What to do next. Every step but [`Step::Done`] is followed by one [`Flow::on`].
     pub fn step(&mut self, now: Now) -> Step {
+        self.seen = self.seen.max(now.mono);
         loop {
             match &self.state {
                 State::Admit => self.state = self.admit(now.mono),
                 State::Place => self.state = self.place(now.mono),
-                State::Call { .. } if self.deadline.may_start(now.mono) => {
+                State::Call { .. } => {
                     if let State::Call { permit } = std::mem::replace(&mut self.state, State::Done) {
-                        return self.call(permit, now.mono);
+                        // Dropped on every way but the call: nothing was sent.
+                        match self.call(permit, now.mono) {
+                            Ok(attempt) => return Step::Attempt(attempt),
+                            Err(reason) => self.state = self.not_asked(reason),
+                        }
                     }
                 }
-                // The permit is dropped here: nothing was sent.
-                State::Call { .. } => {
-                    self.state = State::Alternative { cause: Cause::NotAsked(NotAsked::TooLate) }
-                }
-                &State::Alternative { cause } => self.state = self.alternative(cause, now.mono),
+                &State::Pause { until } => return Step::Pause { until },
+                &State::Alternative { cause } => self.state = self.alternative(cause, now),
                 State::AwaitKnown => return Step::Peek,
                 &State::AwaitPlace { until, .. } => {
-                    return Step::Wait { dependency: self.route().rules.dependency, until };
+                    return Step::Wait { dependency: self.asked, until };
                 }
                 &State::Collect { attempt, head } => self.state = State::AwaitBody { attempt, head },
                 &State::AwaitBody { attempt, .. } => {
                     return Step::Collect {
                         attempt,
-                        until: self.deadline.attempt_end(),
+                        until: self.attempt_end(),
                         limit_bytes: self.buffer_bytes(),
                     };
                 }
@@ -47,7 +48,7 @@ impl Flow {
                 State::AwaitHead { .. } => {
                     debug_assert!(false, "step without an event while an attempt is under way");
                     let failure = Failure::new(FailureKind::Reset, Phase::Head, Sent::Maybe);
-                    self.state = self.failed(failure);
+                    self.state = self.failed(failure, None, now.mono);
                 }
                 &State::Answer(answer) => {
                     self.state = State::Done;
@@ -65,6 +66,7 @@ impl Flow {
     /// What came of the last step. An event that fits no step under way changes nothing; if it is about an attempt, it
     /// is counted as late.
     pub fn on(&mut self, event: Event, now: Now) {
+        self.seen = self.seen.max(now.mono);
         match event {
             Event::Known(copy) => {
                 if matches!(self.state, State::AwaitKnown) {
@@ -74,20 +76,20 @@ impl Flow {
                 }
             }
             Event::Released => self.try_place(false),
-            Event::TimeUp(failure) => self.time_up(failure),
+            Event::TimeUp(failure) => self.time_up(failure, now.mono),
             Event::Head { attempt, head } if self.expects_head_of(attempt) => {
                 self.trace.note(now.mono, Origin::NONE, Note::Answered(head.status));
-                self.state = self.head(attempt, head);
+                self.state = self.head(attempt, head, now.mono);
             }
             Event::Body { attempt, body } if self.is_current(attempt) => match self.state {
-                State::AwaitBody { head, .. } => self.state = self.body(attempt, head, body),
+                State::AwaitBody { head, .. } => self.state = self.body(attempt, head, body, now.mono),
                 _ => self.dependency().tally.late(),
             },
             Event::Failed { attempt, failure } if self.is_current(attempt) => {
-                self.state = self.failed(failure)
+                self.state = self.failed(failure, None, now.mono)
             }
             Event::Propagated { attempt } if self.is_current(attempt) => {
-                self.state = State::Answer(self.propagate(attempt));
+                self.state = State::Answer(self.propagate(attempt, now.mono));
             }
             Event::Head { .. } | Event::Body { .. } | Event::Failed { .. } | Event::Propagated { .. } => {
                 self.dependency().tally.late();
@@ -113,12 +115,13 @@ impl Flow {
                 if asked {
                     self.dependency().tally.abandon();
                 }
+                self.ticket = None;
                 self.state = State::Answer(self.client_fault(fault, asked));
             }
         }
     }
 
-    fn excess(&self) -> Excess {
+    pub(super) fn excess(&self) -> Excess {
         match self.route().rules.mode {
             Mode::Enforce => Excess::Refuse,
             Mode::Observe => Excess::Count,
@@ -168,94 +171,6 @@ impl Flow {
         State::Answer(self.refuse(why.reason(), None, rule))
     }
 
-    fn place(&mut self, now: Mono) -> State {
-        let too_late = State::Alternative { cause: Cause::NotAsked(NotAsked::TooLate) };
-        if !self.deadline.may_start(now) {
-            return too_late;
-        }
-        let excess = self.excess();
-        let dependency = self.dependency();
-        if let Some(permit) = dependency.in_flight.try_acquire(Turn::Newcomer, excess) {
-            return State::Call { permit };
-        }
-        let queue = dependency.rules.queue;
-        if queue == Duration::ZERO {
-            return State::Alternative { cause: Cause::NotAsked(NotAsked::DependencyFull) };
-        }
-        let until = now.after(queue).min(self.deadline.attempt_end());
-        let waiting = dependency.in_flight.wait();
-        self.trace.note(now, self.dependency().rules.connections_origin, Note::Waiting);
-        // A place that came free between the refusal and the mark above would otherwise be missed.
-        match waiting.try_at_once() {
-            Some(permit) => State::Call { permit },
-            None => State::AwaitPlace { waiting, until },
-        }
-    }
-
-    fn try_place(&mut self, last: bool) {
-        if let State::AwaitPlace { waiting, .. } = &self.state {
-            if let Some(permit) = waiting.try_acquire() {
-                self.state = State::Call { permit };
-            } else if last {
-                self.state = State::Alternative { cause: Cause::NotAsked(NotAsked::PoolTimeout) };
-            }
-        }
-    }
-
-    fn call(&mut self, permit: Permit, now: Mono) -> Step {
-        self.attempts += 1;
-        let id = AttemptId(self.attempts);
-        self.state = State::AwaitHead { attempt: id };
-        self.trace.note(now, Origin::NONE, Note::Called(id));
-        self.dependency().tally.attempt();
-        let rules = &self.route().rules;
-        Step::Attempt(Attempt {
-            id,
-            dependency: rules.dependency,
-            permit,
-            until: self.deadline.attempt_end(),
-            end: self.deadline.end(),
-            abandon_hold: rules.abandon_hold,
-        })
-    }
-
-    fn time_up(&mut self, failure: Option<Failure>) {
-        match self.state {
-            State::AwaitPlace { .. } => self.try_place(true),
-            State::AwaitHead { .. } | State::Collect { .. } | State::AwaitBody { .. } => {
-                let phase =
-                    if matches!(self.state, State::AwaitHead { .. }) { Phase::Head } else { Phase::Body };
-                let failure = failure.unwrap_or(Failure::new(FailureKind::ReadTimeout, phase, Sent::Maybe));
-                self.state = self.failed(failure);
-            }
-            _ => {}
-        }
-    }
-
-    fn alternative(&mut self, cause: Cause, now: Mono) -> State {
-        self.trace.note(now, Origin::NONE, Note::Cause(cause));
-        if self.has_alternative() {
-            return self.look_for_alternative(Why::Cause(cause));
-        }
-        let reason = match self.route().rules.class {
-            // The class has an alternative, only this request cannot have it.
-            RouteClass::PublicRead(_) if self.reads() => Reason::Copy(CopyRefusal::Missing),
-            _ => Reason::Cause(cause),
-        };
-        let rule = self.route().rules.origins.route;
-        State::Answer(self.refuse(reason, Some(cause), rule))
-    }
-
-    fn look_for_alternative(&self, why: Why) -> State {
-        match &self.route().rules.class {
-            RouteClass::PublicRead(_) => State::AwaitCopy { why },
-            RouteClass::Optional(optional) => State::Answer(self.fixed(why, &optional.otherwise)),
-            RouteClass::Direct(_) => {
-                State::Answer(self.refuse(why.reason(), why.cause(), self.route().rules.origins.route))
-            }
-        }
-    }
-
     /// Whether the request only reads the resource.
     pub(super) fn reads(&self) -> bool {
         matches!(self.facts.method, Method::Get | Method::Head)
@@ -299,7 +214,8 @@ impl Flow {
         let account = answer.account;
         self.trace.note(now, account.rule, Note::Decided(account.outcome, account.source, account.reason));
         self.finished = true;
-        let streaming_from = answer.streams.then_some(self.route().rules.dependency);
+        let streaming_from =
+            answer.streams.then_some(Streaming { from: self.asked, generation: self.generation });
         Decision {
             reply: answer.reply,
             copy: answer.copy,

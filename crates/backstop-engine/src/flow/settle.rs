@@ -94,10 +94,17 @@ pub struct Settlement {
     route: RouteId,
     account: Account,
     /// An answer that still streams can still fail; its dependency is counted at the end.
-    streaming_from: Option<DependencyId>,
+    streaming: Option<Streaming>,
     /// Process, then route or lane.
     _permits: [Option<Permit>; 2],
     settled: bool,
+}
+
+/// Whose answer streams, and the generation of its health in which it was asked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Streaming {
+    pub(super) from: DependencyId,
+    pub(super) generation: u64,
 }
 
 impl Settlement {
@@ -105,16 +112,16 @@ impl Settlement {
         engine: Arc<Engine>,
         route: RouteId,
         account: Account,
-        streaming_from: Option<DependencyId>,
+        streaming: Option<Streaming>,
         permits: [Option<Permit>; 2],
     ) -> Self {
-        Self { engine, route, account, streaming_from, _permits: permits, settled: false }
+        Self { engine, route, account, streaming, _permits: permits, settled: false }
     }
 
     /// The client has its last byte.
     pub fn complete(mut self) {
         self.settled = true;
-        if let Some(dependency) = self.streaming_from.map(|id| self.engine.dependency(id)) {
+        if let Some(dependency) = self.streaming.map(|streaming| self.engine.dependency(streaming.from)) {
             dependency.tally.answer();
         }
         self.count(self.account.outcome, self.account.reason);
@@ -123,8 +130,10 @@ impl Settlement {
     /// The dependency broke off in the middle of a streamed answer.
     pub fn break_off(mut self, failure: Failure) {
         self.settled = true;
-        if let Some(dependency) = self.streaming_from.map(|id| self.engine.dependency(id)) {
+        if let Some(Streaming { from, generation }) = self.streaming {
+            let dependency = self.engine.dependency(from);
             dependency.tally.failure(failure.kind);
+            dependency.health.broke_off(generation);
         }
         self.count(Outcome::Failed, Reason::Cause(Cause::Failed(failure)));
     }
@@ -141,7 +150,7 @@ impl Settlement {
 impl Drop for Settlement {
     fn drop(&mut self) {
         if !self.settled {
-            if let Some(dependency) = self.streaming_from.map(|id| self.engine.dependency(id)) {
+            if let Some(dependency) = self.streaming.map(|streaming| self.engine.dependency(streaming.from)) {
                 dependency.tally.abandon();
             }
             let (outcome, reason) = dropped();

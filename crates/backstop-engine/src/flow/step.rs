@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::admission::Permit;
 use crate::failure::Failure;
 use crate::policy::DependencyId;
+use crate::resource::ResourcePermits;
 use crate::snapshot::CopyFacts;
 use crate::time::Mono;
 
@@ -29,6 +30,11 @@ pub enum Step {
     },
     /// Call the dependency: [`Event::Head`], [`Event::Failed`], [`Event::TimeUp`] or [`Event::Propagated`].
     Attempt(Attempt),
+    /// Wait before the call is made again: [`Event::TimeUp`] at `until`.
+    Pause {
+        /// The moment.
+        until: Mono,
+    },
     /// Hold the answer back until it is complete: [`Event::Body`], [`Event::Failed`] or [`Event::TimeUp`].
     Collect {
         /// Which answer.
@@ -54,8 +60,11 @@ pub struct Attempt {
     pub id: AttemptId,
     /// Whom to call.
     pub dependency: DependencyId,
-    /// A place at the dependency, held until its work has ended or has been given up.
-    pub permit: Permit,
+    /// How often the request has been tried, by whoever tried it: 1 is the first time. What is sent on as
+    /// `Backstop-Attempt` from 2 on.
+    pub number: u32,
+    /// What the call takes up, held until the dependency's work has ended or has been given up.
+    pub places: Places,
     /// The call must be over by then. No phase of it starts later.
     pub until: Mono,
     /// The request is over by then.
@@ -63,6 +72,33 @@ pub struct Attempt {
     /// How long an abandoned call goes on occupying the dependency if it does not end by itself: this long, or until
     /// `end` if `None`.
     pub abandon_hold: Option<Duration>,
+}
+
+/// What one call takes up: a place at its dependency, and its part of the resources that the dependency uses.
+#[derive(Debug)]
+#[must_use = "places that are dropped are given back at once"]
+pub struct Places {
+    _dependency: Permit,
+    _resources: ResourcePermits,
+    /// Its part of what was verified, of a dependency that stands in.
+    _stand_in: Option<Permit>,
+}
+
+impl Places {
+    pub(super) const fn new(
+        dependency: Permit,
+        resources: ResourcePermits,
+        stand_in: Option<Permit>,
+    ) -> Self {
+        Self { _dependency: dependency, _resources: resources, _stand_in: stand_in }
+    }
+}
+
+impl From<Permit> for Places {
+    /// A place at a dependency alone.
+    fn from(dependency: Permit) -> Self {
+        Self::new(dependency, ResourcePermits::default(), None)
+    }
 }
 
 /// What happened.
@@ -121,7 +157,7 @@ pub enum ClientFault {
 }
 
 /// What the head of an answer says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeadFacts {
     /// HTTP status.
     pub status: u16,
@@ -129,6 +165,10 @@ pub struct HeadFacts {
     pub has_body: bool,
     /// If a gateway behind this one marked its answer as an alternative: how old it says that is.
     pub degraded: Option<Duration>,
+    /// When the dependency asks to be called again (`Retry-After`, RFC 9110 section 10.2.3).
+    pub retry_after: Option<Duration>,
+    /// How long its database kept it waiting (`Server-Timing: db;dur=`).
+    pub database_wait: Option<Duration>,
 }
 
 /// What a collected answer is.

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use crate::alternative::NoAlternative;
 use crate::failure::Cause;
 use crate::outcome::{Outcome, Reason, Scope, Source};
 use crate::policy::Origin;
+use crate::retry::NoRetry;
 use crate::snapshot::CopyRefusal;
 use crate::time::Mono;
 
@@ -40,6 +42,14 @@ pub enum Note {
     Waiting,
     /// The dependency is called.
     Called(AttemptId),
+    /// The call is made again at this moment.
+    Retry(Mono),
+    /// It is not, because of this.
+    NoRetry(NoRetry),
+    /// Another dependency stands in.
+    Alternative,
+    /// It does not, because of this.
+    NoAlternative(NoAlternative),
     /// Its answer begins with this status.
     Answered(u16),
     /// It failed or was not asked.

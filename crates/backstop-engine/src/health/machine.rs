@@ -90,6 +90,17 @@ impl Health {
         self.advance(now);
     }
 
+    /// An answer that had begun, and was counted as one, broke off: a further call, and it failed.
+    pub(crate) fn broke_off(&self, generation: u64) {
+        let now = self.latest();
+        let Ok(generation) = u32::try_from(generation) else { return };
+        self.settle(
+            &Call { generation, slot: None, admitted: now, entropy: generation.into() },
+            End::Failed,
+            now,
+        );
+    }
+
     /// Whether what was counted opens the breaker.
     fn weigh(&self, word: Word, now: Mono, in_a_row: bool, entropy: u64) {
         if !self.is_breaking || !matches!(word.settled(), Kind::Closed | Kind::Ramp | Kind::Watch) {

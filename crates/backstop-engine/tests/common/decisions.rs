@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use backstop_engine::engine::Engine;
 use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
-use backstop_engine::flow::{
-    BodyFacts, CopyUse, Decision, Event, Flow, HeadFacts, Method, RequestFacts, Step, Trace,
-};
+use backstop_engine::flow::{BodyFacts, Decision, Event, Flow, HeadFacts, RequestFacts, Step, Trace};
 use backstop_engine::outcome::Outcome;
 use backstop_engine::policy::{
     AfterRestart, Correct, Dependency, DependencyId, Incorrect, Mode, Origin, Policy, PublicRead, Route,
@@ -26,7 +24,7 @@ const COPY: CopyFacts = CopyFacts {
     observed_at: ObservedAt::new(NOW, Duration::from_secs(30)),
     origin_limit: OriginLimit::Unlimited,
 };
-const GET: RequestFacts = RequestFacts { method: Method::Get, copies: CopyUse::Full, credential: false };
+const GET: RequestFacts = RequestFacts::GET;
 
 /// One public read with a copy of at most a minute.
 pub(crate) fn policy() -> Arc<Engine> {
@@ -89,7 +87,10 @@ pub(crate) fn normal(engine: &Arc<Engine>) {
     flow.on(Event::Known(Some(COPY)), NOW);
     let Step::Attempt(call) = flow.step(NOW) else { panic!("not called") };
     flow.on(
-        Event::Head { attempt: call.id, head: HeadFacts { status: 200, has_body: true, degraded: None } },
+        Event::Head {
+            attempt: call.id,
+            head: HeadFacts { status: 200, has_body: true, degraded: None, ..HeadFacts::default() },
+        },
         NOW,
     );
     let Step::Collect { attempt, .. } = flow.step(NOW) else { panic!("not collected") };

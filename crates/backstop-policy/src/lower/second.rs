@@ -10,7 +10,7 @@ use crate::settings::EvidenceSettings;
 use crate::value::Name;
 
 /// Evidence of this version is bound to no policy.
-const ANY_POLICY: [u8; 32] = [0; 32];
+use backstop_engine::alternative::ANY_POLICY;
 
 pub(super) fn resource(view: ResourceView<'_>) -> ResourceRules {
     let table = &view.table.value;

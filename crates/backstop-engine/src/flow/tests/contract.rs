@@ -168,7 +168,7 @@ fn a_degraded_answer_is_served_but_never_kept() {
     let engine = engine_of(route(public()));
     let age = Duration::from_secs(5);
     for (status, has_body) in [(200, true), (304, false)] {
-        let head = HeadFacts { status, has_body, degraded: Some(age) };
+        let head = HeadFacts { status, has_body, degraded: Some(age), ..HeadFacts::default() };
         let whole = BodyFacts::Whole { correct: true, storable: true };
         let decision = get(&engine, &Script::new(Upstream::Answers(head, Body::Is(whole))), START);
         assert_eq!(words(&decision), ("fallback", "alternative", "upstream_degraded"));

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use crate::admission::{OnRelease, Permit};
+use crate::admission::OnRelease;
 use crate::engine::Engine;
 use crate::failure::FailureKind;
 use crate::flow::{
-    AttemptId, BodyFacts, ClientFault, CopyAction, Decision, Event, Flow, HeadFacts, Reply as Answered,
-    State, Step, Trace,
+    AttemptId, BodyFacts, ClientFault, CopyAction, Decision, Event, Flow, HeadFacts, Places,
+    Reply as Answered, State, Step, Trace,
 };
 use crate::policy::{
     DependencyId, Incorrect, PublicRead, Route, RouteClass, RouteId, StatusSet, UnavailableStatus,
@@ -53,7 +53,7 @@ struct World {
     begun: u64,
     live: Vec<Live>,
     /// Calls whose work goes on at their dependency, whoever waits for it.
-    calls: Vec<(usize, Permit)>,
+    calls: Vec<(usize, Places)>,
 }
 
 /// Four routes at two dependencies, one with a queue; limits small enough to be met all the time.
@@ -189,9 +189,10 @@ impl World {
         let asked = match live.flow.step(at(self.now)) {
             Step::Peek => Asked::Peek,
             Step::Wait { until, .. } => Asked::Wait { until: until.as_ns() },
+            Step::Pause { .. } => unreachable!("no route of the model retries"),
             Step::Attempt(call) => {
                 assert!(self.now < live.flow.deadline().attempt_end().as_ns(), "begun after its share");
-                self.calls.push((usize::from(call.dependency.0), call.permit));
+                self.calls.push((usize::from(call.dependency.0), call.places));
                 Asked::Attempt { id: call.id.0, until: call.until.as_ns(), end: call.end.as_ns() }
             }
             Step::Collect { attempt, until, .. } => Asked::Collect { id: attempt.0, until: until.as_ns() },
@@ -273,7 +274,10 @@ impl World {
                         let degraded = reply.degraded_s.map(Duration::from_secs);
                         self.model.head(request, status, has_body, degraded.map(|age| age.as_nanos()));
                         live.status = status;
-                        Event::Head { attempt, head: HeadFacts { status, has_body, degraded } }
+                        Event::Head {
+                            attempt,
+                            head: HeadFacts { status, has_body, degraded, ..HeadFacts::default() },
+                        }
                     }
                 }
             }
@@ -286,7 +290,10 @@ impl World {
         let live = &mut self.live[slot];
         let attempt = AttemptId(live.request.call() + other);
         let event = match kind {
-            0 => Event::Head { attempt, head: HeadFacts { status: 200, has_body: true, degraded: None } },
+            0 => Event::Head {
+                attempt,
+                head: HeadFacts { status: 200, has_body: true, degraded: None, ..HeadFacts::default() },
+            },
             1 => Event::Body { attempt, body: BodyFacts::Whole { correct: true, storable: true } },
             2 => Event::Failed { attempt, failure: TIMED_OUT },
             _ => Event::Propagated { attempt },
@@ -434,7 +441,7 @@ proptest! {
 
 /// Any event at all.
 fn anything(kind: usize, attempt: AttemptId, ms: u64) -> Event {
-    let head = |status| HeadFacts { status, has_body: status == 200, degraded: None };
+    let head = |status| HeadFacts { status, has_body: status == 200, degraded: None, ..HeadFacts::default() };
     match kind {
         0 => Event::Known(Some(copy_read_at(START))),
         1 => Event::Released,

@@ -90,6 +90,7 @@ fn facts() -> impl Strategy<Value = RequestFacts> {
         method,
         copies,
         credential,
+        ..RequestFacts::GET
     })
 }
 

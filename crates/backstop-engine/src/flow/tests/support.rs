@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::engine::Engine;
 use crate::failure::{Failure, FailureKind, Phase, Sent};
 use crate::flow::{
-    Attempt, BodyFacts, CopyUse, Decision, Event, Flow, HeadFacts, Method, Reply, RequestFacts, Step, Trace,
+    Attempt, BodyFacts, Decision, Event, Flow, HeadFacts, Method, Reply, RequestFacts, Step, Trace,
 };
 use crate::policy::{
     AfterRestart, Correct, Dependency, DependencyId, Direct, FixedAnswer, Incorrect, Mode, Optional, Origin,
@@ -23,8 +23,7 @@ pub(super) const MAX_AGE: Duration = Duration::from_secs(60);
 /// A stand-in's status that no dependency here ever gives.
 pub(super) const FIXED_STATUS: u16 = 203;
 
-pub(super) const GET: RequestFacts =
-    RequestFacts { method: Method::Get, copies: CopyUse::Full, credential: false };
+pub(super) const GET: RequestFacts = RequestFacts::GET;
 pub(super) const POST: RequestFacts = RequestFacts { method: Method::Unsafe, ..GET };
 
 /// A moment. The date says nothing within one boot, so it stays where it is.
@@ -127,7 +126,13 @@ pub(super) const TIMED_OUT: Failure = failed(FailureKind::ReadTimeout);
 pub(super) const GOOD: BodyFacts = BodyFacts::Whole { correct: true, storable: true };
 
 pub(super) const fn head(status: u16) -> HeadFacts {
-    HeadFacts { status, has_body: !matches!(status, 204 | 304), degraded: None }
+    HeadFacts {
+        status,
+        has_body: !matches!(status, 204 | 304),
+        degraded: None,
+        retry_after: None,
+        database_wait: None,
+    }
 }
 
 /// What the dependency does when it is called.
@@ -175,7 +180,7 @@ pub(super) fn drive(flow: &mut Flow, script: &Script, now: Now) -> Decision {
     loop {
         let event = match flow.step(now) {
             Step::Peek => Event::Known(script.copy.ok().flatten()),
-            Step::Wait { .. } => Event::TimeUp(None),
+            Step::Wait { .. } | Step::Pause { .. } => Event::TimeUp(None),
             Step::Attempt(attempt) => {
                 let id = attempt.id;
                 call = Some(attempt);

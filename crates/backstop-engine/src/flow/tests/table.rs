@@ -38,7 +38,7 @@ const METHODS: [Method; 4] = [Method::Get, Method::Head, Method::OtherSafe, Meth
 fn every_request() -> impl Iterator<Item = RequestFacts> {
     METHODS.into_iter().flat_map(|method| {
         [CopyUse::Full, CopyUse::ServeOnly, CopyUse::Never].into_iter().flat_map(move |copies| {
-            [false, true].map(|credential| RequestFacts { method, copies, credential })
+            [false, true].map(|credential| RequestFacts { method, copies, credential, ..RequestFacts::GET })
         })
     })
 }
@@ -89,7 +89,7 @@ fn every_copy() -> Vec<(Result<Option<CopyFacts>, ()>, Now, Copy)> {
 }
 
 fn answer(status: u16, degraded: Option<Duration>, content: Content) -> (Upstream, Happened) {
-    let head = HeadFacts { status, has_body: content != Content::None, degraded };
+    let head = HeadFacts { status, has_body: content != Content::None, degraded, ..HeadFacts::default() };
     let body = match content {
         Content::None | Content::TooLarge => Body::Is(BodyFacts::TooLarge),
         Content::Whole { correct, storable } => Body::Is(BodyFacts::Whole { correct, storable }),

@@ -1,0 +1,84 @@
+//! What is heard of a resource that several dependencies share.
+//!
+//! A dependency may tell how long its database kept it waiting. That says how the database is, for everybody who uses it;
+//! a fast failure of one dependency does not say that its database is well, and neither do free places. So without a
+//! recent word nothing is known.
+
+use std::time::Duration;
+
+use crate::alternative::Signal;
+use crate::health::Band;
+use crate::sync::{AtomicU64, Ordering};
+use crate::time::{Mono, duration_ns};
+
+/// A word older than this says nothing about now.
+pub const RECENT: Duration = Duration::from_secs(10);
+
+/// The last that was heard of one resource.
+#[derive(Debug, Default)]
+pub struct Watched {
+    /// The longest wait that was told within the present second, in ns.
+    wait_ns: AtomicU64,
+    /// When it was told, in ns of the boot clock; 0 is never.
+    told_ns: AtomicU64,
+}
+
+impl Watched {
+    /// A dependency tells how long the resource kept it waiting. Within a second the longest wait counts.
+    pub fn set(&self, now: Mono, wait: Duration) {
+        const SECOND_NS: u64 = 1_000_000_000;
+        let before = self.told_ns.swap(now.as_ns().max(1), Ordering::Relaxed);
+        if before / SECOND_NS == now.as_ns() / SECOND_NS {
+            self.wait_ns.fetch_max(duration_ns(wait), Ordering::Relaxed);
+        } else {
+            self.wait_ns.store(duration_ns(wait), Ordering::Relaxed);
+        }
+    }
+
+    /// What that says, by the bands of whoever asks.
+    pub fn signal(&self, now: Mono, green: &Band, red: &Band) -> Signal {
+        let told = self.told_ns.load(Ordering::Relaxed);
+        if told == 0 || Mono::from_ns(told).until(now) > RECENT {
+            return Signal::Unknown;
+        }
+        let wait = Duration::from_nanos(self.wait_ns.load(Ordering::Relaxed));
+        match () {
+            () if wait > red.db_wait => Signal::Red,
+            () if wait > green.db_wait => Signal::Amber,
+            () => Signal::Green,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::RecoveryRules;
+
+    const MS: u64 = 1_000_000;
+
+    /// By hand: green up to 5 ms, red above 20 ms, and nothing is known 10 s after the last word.
+    #[test]
+    fn a_word_counts_for_ten_seconds() {
+        let RecoveryRules { green, red, .. } = RecoveryRules::default();
+        let watched = Watched::default();
+        let at = |ms: u64| Mono::from_ns(ms * MS);
+        let signal = |ms| watched.signal(at(ms), &green, &red);
+        assert_eq!(signal(0), Signal::Unknown);
+        for (ms, wait_ms, expected) in [
+            (1_000, 5, Signal::Green),
+            (2_000, 6, Signal::Amber),
+            (3_000, 20, Signal::Amber),
+            (4_000, 21, Signal::Red),
+        ] {
+            watched.set(at(ms), Duration::from_millis(wait_ms));
+            assert_eq!(signal(ms), expected, "{wait_ms} ms");
+        }
+        watched.set(at(4_500), Duration::from_millis(1));
+        assert_eq!(signal(4_500), Signal::Red, "the worst of a second counts");
+        assert_eq!(signal(14_500), Signal::Red);
+        assert_eq!(watched.signal(Mono::from_ns(14_500 * MS + 1), &green, &red), Signal::Unknown);
+        watched.set(at(15_000), Duration::from_millis(1));
+        assert_eq!(signal(15_000), Signal::Green);
+    }
+}
