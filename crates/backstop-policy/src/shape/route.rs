@@ -32,7 +32,7 @@ table! {
         "response_headers" response_headers: HeaderEditsTable = Default("none");
         /// Limits on one request, where they differ from the gateway's.
         "limits" limits: RouteLimitsTable = Default("the gateway's");
-        /// Further statuses that count as a failure of the dependency, besides 502, 503 and 504.
+        /// Further statuses that count as a failure of the dependency, besides 502, 503 and 504: 429 or any 5xx.
         "declared" declared: List<DeclaredStatus> = Default("none");
         /// The business function it serves, such as `browse`: routes of one function are counted together.
         "function" function: Name = Default("none");

@@ -1,5 +1,6 @@
 //! HTTP statuses.
 
+use backstop_engine::failure::Failure;
 use toml::de::DeValue;
 
 use crate::code::Code;
@@ -13,9 +14,6 @@ pub(crate) struct Status(pub(crate) u16);
 /// A status that a route may declare a failure of its dependency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DeclaredStatus(pub(crate) u16);
-
-/// Answers about the request or the caller: the dependency works.
-const NEVER_FAILURES: [u16; 6] = [401, 403, 404, 409, 410, 422];
 
 impl Value for Status {
     fn read(node: Node<'_>, cx: &mut Context<'_>) -> Option<Self> {
@@ -42,12 +40,12 @@ impl Value for Status {
 impl Value for DeclaredStatus {
     fn read(node: Node<'_>, cx: &mut Context<'_>) -> Option<Self> {
         let Status(status) = Status::read(node, cx)?;
-        if status < 400 || NEVER_FAILURES.contains(&status) {
+        if Failure::never(status) {
             let message = format!("{status} is never a failure of the dependency");
             cx.report(Finding::new(Code::NeverFailure, node.bytes(), message).help(if status < 400 {
-                "only 4xx and 5xx statuses can be declared"
+                "only 429 and 5xx can be declared"
             } else {
-                "it is an answer about the request or its sender, and passes through unchanged"
+                "it is an answer about the request or its sender, and passes through unchanged: only 429 and 5xx can be declared"
             }));
             return None;
         }
@@ -55,6 +53,6 @@ impl Value for DeclaredStatus {
     }
 
     fn shape() -> Shape {
-        Shape::Integer { min: 400, max: 599 }
+        Shape::Integer { min: 429, max: 599 }
     }
 }
