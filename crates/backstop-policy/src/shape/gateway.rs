@@ -7,7 +7,8 @@ use crate::value::{Count, IpRange, Listen, ModeChoice, Name, PositiveSize, Posit
 table! {
     /// The process as a whole: where it listens and what it takes at most.
     struct GatewayTable {
-        /// Its name in `Via`, `Cache-Status` and `Proxy-Status`.
+        /// Its name in `Via`, `Cache-Status` and `Proxy-Status`. In a row of gateways every one needs its own; without a name
+        /// each process makes one up for `Via`.
         "name" name: Name = Default("`\"backstop\"`");
         /// Where clients are accepted. Port 0 lets the system choose.
         "listen" listen: OneOrMany<Listen> = Required;

@@ -36,7 +36,7 @@ table! {
         "declared" declared: List<DeclaredStatus> = Default("none");
         /// The business function it serves, such as `browse`: routes of one function are counted together.
         "function" function: Name = Default("none");
-        /// How long an abandoned call may go on occupying its dependency. For as long (10 s if not stated) nothing is kept of
+        /// How long an abandoned call may go on occupying its dependency. For as long, and at least 10 s, nothing is kept of
         /// what an abandoned write may still change.
         "abandon_hold" abandon_hold: Time = Default("the remaining deadline");
     }
