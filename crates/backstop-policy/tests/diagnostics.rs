@@ -305,6 +305,80 @@ fn columns_and_underlines_hold_beside_wide_and_long_characters() {
     "#);
 }
 
+/// Requests are matched in one spelling, so a literal in another one would leave its route without requests.
+#[test]
+fn a_literal_that_no_request_can_match_is_told_how_to_be_written() {
+    let fragment = r#"
+[route.a.direct]
+match        = ["GET /%61/x", "PUT /caf%c3%a9/{id}", "PUT /café", "PUT /a%2fb/a b"]
+strip_prefix = "/%61"
+dependency   = "catalog"
+deadline     = "1s"
+in_flight    = 10
+"#;
+    assert_snapshot!(shown(fragment), @r#"
+    error[BS0215]: no request matches `%61`: paths are compared in one spelling
+     --> policy.toml:3:23
+      |
+    3 | match        = ["GET /%61/x", "PUT /caf%c3%a9/{id}", "PUT /café", "PUT /a%2fb/a b"]
+      |                       ^^^
+      |
+    help: write it as `/a/x`
+      |
+    3 - match        = ["GET /%61/x", "PUT /caf%c3%a9/{id}", "PUT /café", "PUT /a%2fb/a b"]
+    3 + match        = ["GET /a/x", "PUT /caf%c3%a9/{id}", "PUT /café", "PUT /a%2fb/a b"]
+      |
+
+    error[BS0215]: no request matches `caf%c3%a9`: paths are compared in one spelling
+     --> policy.toml:3:37
+      |
+    3 | match        = ["GET /%61/x", "PUT /caf%c3%a9/{id}", "PUT /café", "PUT /a%2fb/a b"]
+      |                                     ^^^^^^^^^
+      |
+    help: write it as `/caf%C3%A9/{id}`
+      |
+    3 - match        = ["GET /%61/x", "PUT /caf%c3%a9/{id}", "PUT /café", "PUT /a%2fb/a b"]
+    3 + match        = ["GET /%61/x", "PUT /caf%C3%A9/{id}", "PUT /café", "PUT /a%2fb/a b"]
+      |
+
+    error[BS0215]: no request matches `café`: paths are compared in one spelling
+     --> policy.toml:3:60
+      |
+    3 | match        = ["GET /%61/x", "PUT /caf%c3%a9/{id}", "PUT /café", "PUT /a%2fb/a b"]
+      |                                                            ^^^^
+      |
+    help: write it as `/caf%C3%A9`
+      |
+    3 - match        = ["GET /%61/x", "PUT /caf%c3%a9/{id}", "PUT /café", "PUT /a%2fb/a b"]
+    3 + match        = ["GET /%61/x", "PUT /caf%c3%a9/{id}", "PUT /caf%C3%A9", "PUT /a%2fb/a b"]
+      |
+
+    error[BS0215]: no request matches `a%2fb`: paths are compared in one spelling
+     --> policy.toml:3:73
+      |
+    3 | match        = ["GET /%61/x", "PUT /caf%c3%a9/{id}", "PUT /café", "PUT /a%2fb/a b"]
+      |                                                                         ^^^^^
+      |
+    help: write it as `/a%2Fb/a%20b`
+      |
+    3 - match        = ["GET /%61/x", "PUT /caf%c3%a9/{id}", "PUT /café", "PUT /a%2fb/a b"]
+    3 + match        = ["GET /%61/x", "PUT /caf%c3%a9/{id}", "PUT /café", "PUT /a%2Fb/a%20b"]
+      |
+
+    error[BS0215]: no request matches `%61`: paths are compared in one spelling
+     --> policy.toml:4:18
+      |
+    4 | strip_prefix = "/%61"
+      |                  ^^^
+      |
+    help: write it as `/a`
+      |
+    4 - strip_prefix = "/%61"
+    4 + strip_prefix = "/a"
+      |
+    "#);
+}
+
 #[test]
 fn programs_get_stable_json() {
     let (_, diagnostics) = diagnosed("[store]\npaht = \"data\"\n");

@@ -39,9 +39,16 @@ fn accepted(fragment: &str) {
 
 #[test]
 fn matches() {
-    for good in
-        ["*", "* /", "GET /", "GET /a/", "M-SEARCH /a", "GET /a/{b}/{c*}", "GET /%C3%B1", "GET /a;v=1:2@x"]
-    {
+    for good in [
+        "*",
+        "* /",
+        "GET /",
+        "GET /a/",
+        "M-SEARCH /a",
+        "GET /a/{b}/{c*}",
+        "GET /%C3%B1/%2F",
+        "GET /a;v=1:2@x",
+    ] {
         accepted(&direct(&format!("match = {good:?}")));
     }
     for bad in [
@@ -65,6 +72,10 @@ fn matches() {
         "GET /ñ",
         "GET /%zz",
         "GET /%a",
+        "GET /%61",
+        "GET /x/%c3%b1",
+        "GET /a%2fb",
+        "GET /%2E%2e/x",
         "GET  /a",
         "GET /a b",
     ] {
@@ -228,7 +239,8 @@ fn prefixes() {
     accepted(&direct("match = [\"GET /a/b\", \"PUT /a/{c}\", \"* /a/{rest*}\"]\nstrip_prefix = \"/a\""));
     refused(&direct("match = \"GET /ab\"\nstrip_prefix = \"/a\""), Code::StripPrefix);
     refused(&direct("match = \"*\"\nstrip_prefix = \"/a\""), Code::StripPrefix);
-    for bad in ["a", "/", "/a/", "/{a}", "/a//b", ""] {
+    accepted(&direct("match = \"GET /%2F/b\"\nstrip_prefix = \"/%2F\""));
+    for bad in ["a", "/", "/a/", "/{a}", "/a//b", "", "/%61", "/%2f", "/é"] {
         refused(&direct(&format!("match = \"GET /a/b\"\nstrip_prefix = {bad:?}")), Code::Match);
     }
 }
