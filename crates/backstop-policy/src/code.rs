@@ -97,6 +97,7 @@ codes! {
     Repeated = "BS0218", Error, "a list holds the same entry twice";
     Empty = "BS0219", Error, "empty value";
     PreparedFile = "BS0220", Error, "a prepared answer cannot be used";
+    NeverGone = "BS0230", Error, "a status that never withdraws a copy";
 
     UnknownReference = "BS0301", Error, "a name that is not defined";
     SameMatch = "BS0302", Error, "two routes match the same requests";

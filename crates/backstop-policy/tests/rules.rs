@@ -232,6 +232,16 @@ fn statuses() {
     }
     refused(&direct("declared = [500, 500]"), Code::Repeated);
     accepted(&direct("declared = [429, 500, 501, 599]"));
+    let gone = |status: u16| read(&format!("gone = {{ status = [{status}] }}"));
+    for status in (300..500).filter(|status| ![304, 429].contains(status)) {
+        accepted(&gone(status));
+    }
+    for status in (200..300).chain([304, 429]).chain(500..600) {
+        refused(&gone(status), Code::NeverGone);
+    }
+    for status in [100, 199, 600] {
+        refused(&gone(status), Code::Status);
+    }
 }
 
 #[test]

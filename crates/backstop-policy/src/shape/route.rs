@@ -4,9 +4,9 @@ use crate::read::Need::{Contract, Default, Required};
 use crate::read::{List, Named, OneOrMany, table};
 use crate::shape::RouteLimitsTable;
 use crate::value::{
-    AfterRestartChoice, Count, DeclaredStatus, EditableHeader, HeaderText, HostPattern, IncorrectChoice,
-    KeyPartText, Language, MatchRule, MediaType, Name, PathPrefix, Pointer, PositiveSize, PositiveTime,
-    Status, Text, Time, UnavailableChoice,
+    AfterRestartChoice, Count, DeclaredStatus, EditableHeader, GoneStatus, HeaderText, HostPattern,
+    IncorrectChoice, KeyPartText, Language, MatchRule, MediaType, Name, PathPrefix, Pointer, PositiveSize,
+    PositiveTime, Status, Text, Time, UnavailableChoice,
 };
 
 table! {
@@ -136,8 +136,8 @@ table! {
 table! {
     /// What withdraws a copy.
     struct GoneTable {
-        /// Statuses of the dependency.
-        "status" status: List<Status> = Required;
+        /// Statuses of the dependency: 3xx but 304, and 4xx but 429.
+        "status" status: List<GoneStatus> = Required;
     }
 }
 

@@ -27,6 +27,6 @@ pub use matching::{MatchRule, Method, Segment, Template};
 pub(crate) use name::Name;
 pub use net::{Address, IpRange};
 pub(crate) use net::{Listen, Url};
-pub(crate) use status::{DeclaredStatus, Status};
+pub(crate) use status::{DeclaredStatus, GoneStatus, Status};
 pub(crate) use text::{MediaType, Text};
 pub(crate) use time::{PositiveTime, Time};

@@ -15,6 +15,10 @@ pub(crate) struct Status(pub(crate) u16);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DeclaredStatus(pub(crate) u16);
 
+/// A status that may withdraw a copy: a redirect or an answer about the request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct GoneStatus(pub(crate) u16);
+
 impl Value for Status {
     fn read(node: Node<'_>, cx: &mut Context<'_>) -> Option<Self> {
         let DeValue::Integer(written) = node.get() else {
@@ -54,5 +58,26 @@ impl Value for DeclaredStatus {
 
     fn shape() -> Shape {
         Shape::Integer { min: 429, max: 599 }
+    }
+}
+
+impl Value for GoneStatus {
+    fn read(node: Node<'_>, cx: &mut Context<'_>) -> Option<Self> {
+        let Status(status) = Status::read(node, cx)?;
+        let why = match status {
+            200..=299 => "it says that the resource is there: a correct 200 takes the copy's place",
+            304 => "it says that nothing has changed",
+            429 | 500..=599 => {
+                "it tells of the dependency, not of the resource: this is what the copy is for"
+            }
+            _ => return Some(GoneStatus(status)),
+        };
+        let message = format!("{status} never withdraws a copy");
+        cx.report(Finding::new(Code::NeverGone, node.bytes(), message).help(why));
+        None
+    }
+
+    fn shape() -> Shape {
+        Shape::Integer { min: 300, max: 499 }
     }
 }
