@@ -380,6 +380,25 @@ in_flight    = 10
 }
 
 #[test]
+fn a_limit_that_could_not_be_kept_is_refused_with_the_reason() {
+    let fragment =
+        "[gateway]\nlisten = \"127.0.0.1:8080\"\nin_flight = 1000\nlimits = { head = \"4 KiB\" }\n";
+    assert_snapshot!(shown(fragment), @r#"
+    error[BS0204]: a limit of `4 KiB` cannot be kept: at least 8 KiB
+     --> policy.toml:4:19
+      |
+    4 | limits = { head = "4 KiB" }
+      |                   ^^^^^^^
+      |
+    help: heads are read in pieces of up to 8 KiB, so a smaller limit would not hold
+      |
+    4 - limits = { head = "4 KiB" }
+    4 + limits = { head = "8 KiB" }
+      |
+    "#);
+}
+
+#[test]
 fn programs_get_stable_json() {
     let (_, diagnostics) = diagnosed("[store]\npaht = \"data\"\n");
     let json = render_json(&diagnostics[..1]);

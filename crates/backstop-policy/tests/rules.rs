@@ -265,6 +265,13 @@ fn numbers() {
     for (value, code) in [("\"0\"", Code::Zero), ("300", Code::Duration), ("\"10000h\"", Code::OutOfRange)] {
         refused(&direct("").replace("\"300ms\"", value), code);
     }
+    let head = |size: &str| {
+        format!("[gateway]\nlisten = \"[::1]:1\"\nin_flight = 1000\nlimits = {{ head = {size:?} }}\n")
+    };
+    accepted(&head("8 KiB"));
+    for (size, code) in [("8191 B", Code::OutOfRange), ("1 B", Code::OutOfRange), ("0", Code::Zero)] {
+        refused(&head(size), code);
+    }
     refused("[store]\nsnapshots = { memory = 64 }\n", Code::Size);
     refused("[store]\nsnapshots = { memory = \"9999 TiB\" }\n", Code::OutOfRange);
     let room = "[store]\nsnapshots = { memory = \"0\", disk = \"0\" }\n";
