@@ -135,8 +135,23 @@ fn header_edits() {
             Code::ReservedHeader,
         );
     }
-    for name in ["Date", "age", "Cache-Control", "backstop", "cache-status", "proxy-status", "expires", "via"]
-    {
+    for name in [
+        "Date",
+        "age",
+        "Cache-Control",
+        "CDN-Cache-Control",
+        "x-my-cache-control",
+        "backstop-cache-control",
+        "Surrogate-Control",
+        "backstop",
+        "cache-status",
+        "proxy-status",
+        "expires",
+        "via",
+        "Content-Type",
+        "content-encoding",
+        "content-range",
+    ] {
         refused(
             &direct(&format!("response_headers = {{ set = {{ {name} = \"x\" }} }}")),
             Code::ReservedHeader,
@@ -145,6 +160,12 @@ fn header_edits() {
     }
     accepted(&direct(
         "request_headers = { set = { cache-control = \"no-cache\", x-a = \"\" }, remove = [\"x-b\"] }",
+    ));
+    accepted(&direct(
+        "request_headers = { set = { content-type = \"text/plain\", cdn-cache-control = \"x\" } }",
+    ));
+    accepted(&direct(
+        "response_headers = { set = { cache-controls = \"x\" }, remove = [\"content-language\"] }",
     ));
     for name in ["range", "if-range", "if-modified-since", "cache-control"] {
         let edit = format!("request_headers = {{ set = {{ {name} = \"x\" }} }}");

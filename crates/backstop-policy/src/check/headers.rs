@@ -8,7 +8,7 @@ use crate::code::Code;
 use crate::diagnostic::Finding;
 use crate::read::{At, Context};
 use crate::shape::HeaderEditsTable;
-use crate::value::{EditableHeader, is_telling};
+use crate::value::{EditableHeader, is_of_content, is_telling};
 
 pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
     for route in view.routes() {
@@ -75,12 +75,23 @@ fn meaning(edits: &HeaderEditsTable, has_copies: bool, cx: &mut Context<'_>) {
 }
 
 fn telling(edits: &HeaderEditsTable, cx: &mut Context<'_>) {
-    for name in set(edits).chain(removed(edits)).filter(|name| is_telling(&name.value.0)) {
-        let message = format!("`{}` tells where an answer comes from and how old it is", name.value.0);
-        cx.report(
-            Finding::new(Code::ReservedHeader, name.bytes.clone(), message)
-                .help("leave it: an answer never looks newer or other than it is"),
-        );
+    for name in set(edits).chain(removed(edits)) {
+        let field = &*name.value.0;
+        let (what, why) = if is_telling(field) {
+            (
+                "tells where an answer comes from and how old it is",
+                "leave it: an answer never looks newer or other than it is",
+            )
+        } else if is_of_content(field) {
+            (
+                "says what the content is",
+                "leave it: content is passed on as it came, and clients read it by this",
+            )
+        } else {
+            continue;
+        };
+        let message = format!("`{field}` {what}");
+        cx.report(Finding::new(Code::ReservedHeader, name.bytes.clone(), message).help(why));
     }
 }
 

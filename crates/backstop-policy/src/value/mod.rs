@@ -16,7 +16,7 @@ mod time;
 
 pub(crate) use amount::{Count, HeadSize, PositiveSize, Size, Threads, size_text};
 pub(crate) use choice::{AfterRestartChoice, IncorrectChoice, LedgerChoice, ModeChoice, UnavailableChoice};
-pub(crate) use header::{EditableHeader, HeaderText, is_telling};
+pub(crate) use header::{EditableHeader, HeaderText, is_of_content, is_telling};
 pub(crate) use host::FixedHost;
 pub use host::HostPattern;
 pub(crate) use json::{Pointer, is_json, one_json_value};
