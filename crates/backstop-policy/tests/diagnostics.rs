@@ -381,20 +381,51 @@ in_flight    = 10
 
 #[test]
 fn a_limit_that_could_not_be_kept_is_refused_with_the_reason() {
-    let fragment =
-        "[gateway]\nlisten = \"127.0.0.1:8080\"\nin_flight = 1000\nlimits = { head = \"4 KiB\" }\n";
+    let fragment = r#"
+[gateway]
+listen    = "127.0.0.1:8080"
+in_flight = 1000
+limits    = { head = "4 KiB", head_time = "500us" }
+
+[store]
+snapshots = { disk = "1 KiB" }
+
+[dependency.catalog]
+url   = "http://127.0.0.1:9001"
+queue = "1ns"
+"#;
     assert_snapshot!(shown(fragment), @r#"
     error[BS0204]: a limit of `4 KiB` cannot be kept: at least 8 KiB
-     --> policy.toml:4:19
+     --> policy.toml:5:22
       |
-    4 | limits = { head = "4 KiB" }
-      |                   ^^^^^^^
+    5 | limits    = { head = "4 KiB", head_time = "500us" }
+      |                      ^^^^^^^
       |
     help: heads are read in pieces of up to 8 KiB, so a smaller limit would not hold
       |
-    4 - limits = { head = "4 KiB" }
-    4 + limits = { head = "8 KiB" }
+    5 - limits    = { head = "4 KiB", head_time = "500us" }
+    5 + limits    = { head = "8 KiB", head_time = "500us" }
       |
+
+    error[BS0204]: `500us` is too short: at least 1ms
+     --> policy.toml:5:43
+      |
+    5 | limits    = { head = "4 KiB", head_time = "500us" }
+      |                                           ^^^^^^^
+
+    error[BS0204]: `1 KiB` is no room for copies: at least 1 MiB
+     --> policy.toml:8:22
+      |
+    8 | snapshots = { disk = "1 KiB" }
+      |                      ^^^^^^^
+      |
+      = help: the file takes some room for itself; `"0"` keeps copies in memory only
+
+    error[BS0204]: `1ns` is too short: at least 1ms
+      --> policy.toml:12:9
+       |
+    12 | queue = "1ns"
+       |         ^^^^^
     "#);
 }
 

@@ -293,11 +293,43 @@ fn numbers() {
     for (size, code) in [("8191 B", Code::OutOfRange), ("1 B", Code::OutOfRange), ("0", Code::Zero)] {
         refused(&head(size), code);
     }
+    for disk in ["0", "0 B", "1 MiB", "1024 KiB"] {
+        accepted(&format!("[store]\nsnapshots = {{ disk = {disk:?} }}\n"));
+    }
+    for disk in ["1 B", "1023 KiB", "1048575 B"] {
+        refused(&format!("[store]\nsnapshots = {{ disk = {disk:?} }}\n"), Code::OutOfRange);
+    }
     refused("[store]\nsnapshots = { memory = 64 }\n", Code::Size);
     refused("[store]\nsnapshots = { memory = \"9999 TiB\" }\n", Code::OutOfRange);
     let room = "[store]\nsnapshots = { memory = \"0\", disk = \"0\" }\n";
     refused(&(room.to_owned() + &read("")), Code::NoRoom);
     accepted(room);
+}
+
+#[test]
+fn no_duration_is_shorter_than_a_millisecond() {
+    let gateway = |line: &str| format!("[gateway]\nlisten = \"[::1]:1\"\nin_flight = 1000\n{line}\n");
+    let dependency = |line: &str| format!("[dependency.catalog]\nurl = \"http://x\"\n{line}\n");
+    let limits = |key: &str, time: &str| format!("limits = {{ {key} = {time:?} }}");
+    for (time, holds) in [("1ms", true), ("1000us", true), ("999us", false), ("1ns", false)] {
+        let policies = [
+            direct("").replace("\"300ms\"", &format!("{time:?}")),
+            direct(&format!("idle = {time:?}")),
+            direct(&format!("abandon_hold = {time:?}")),
+            direct(&limits("body_time", time)),
+            read("").replace("\"60s\"", &format!("{time:?}")),
+            gateway(&limits("head_time", time)),
+            gateway(&limits("reply_time", time)),
+            dependency(&format!("connect = {time:?}")),
+            dependency(&format!("queue = {time:?}")),
+            dependency(&format!("idle = {time:?}")),
+        ];
+        for policy in policies {
+            if holds { accepted(&policy) } else { refused(&policy, Code::OutOfRange) }
+        }
+    }
+    accepted(&direct("abandon_hold = \"0\""));
+    accepted(&dependency("queue = \"0ms\""));
 }
 
 #[test]

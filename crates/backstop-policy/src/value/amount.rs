@@ -10,6 +10,13 @@ use crate::read::{Context, Fault, Node, Scalar, Shape, Value, with_units};
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Size(pub(crate) u64);
 
+/// Room on a disk: none, or at least [`SMALLEST_DISK`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DiskSize(pub(crate) u64);
+
+/// The store's own structure takes up what is smaller, and no copy would find room.
+const SMALLEST_DISK: u64 = 1 << 20;
+
 /// A size in bytes, at least one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PositiveSize(pub(crate) u64);
@@ -50,6 +57,23 @@ impl Scalar for PositiveSize {
         match parse(text)? {
             0 => Err(Fault::new(Code::Zero, "the size must be greater than zero")),
             size => Ok(PositiveSize(size)),
+        }
+    }
+}
+
+impl Scalar for DiskSize {
+    const EXPECTED: &'static str = EXPECTED;
+    const NAME: &'static str = "0, or size from 1 MiB";
+    const PATTERN: Option<&'static str> = PATTERN;
+    const BARE_NUMBER: Option<(Code, [&'static str; 2])> = BARE_NUMBER;
+
+    fn parse(text: &str) -> Result<Self, Fault> {
+        match parse(text)? {
+            1..SMALLEST_DISK => {
+                Err(Fault::new(Code::OutOfRange, format!("`{text}` is no room for copies: at least 1 MiB"))
+                    .help("the file takes some room for itself; `\"0\"` keeps copies in memory only"))
+            }
+            size => Ok(DiskSize(size)),
         }
     }
 }

@@ -14,7 +14,7 @@ mod status;
 mod text;
 mod time;
 
-pub(crate) use amount::{Count, HeadSize, PositiveSize, Size, Threads, size_text};
+pub(crate) use amount::{Count, DiskSize, HeadSize, PositiveSize, Size, Threads, size_text};
 pub(crate) use choice::{AfterRestartChoice, IncorrectChoice, LedgerChoice, ModeChoice, UnavailableChoice};
 pub(crate) use header::{EditableHeader, HeaderText, is_of_content, is_telling};
 pub(crate) use host::FixedHost;
