@@ -114,6 +114,8 @@ codes! {
     StripPrefix = "BS0313", Error, "a prefix that the path does not have";
     OmitStatus = "BS0314", Error, "a left-out part that is not an answer";
     EditConflict = "BS0315", Error, "a header is both set and removed";
+    OwnAddress = "BS0330", Error, "a dependency that is the gateway itself";
+    NotJson = "BS0331", Error, "a rule for JSON where the answer is none";
 
     NoCorrect = "BS0501", Warning, "a public read without a rule for what is correct";
     RouteAboveProcess = "BS0502", Warning, "a route's limit is above the process's";

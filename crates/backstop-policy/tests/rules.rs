@@ -201,6 +201,13 @@ fn key_parts() {
 #[test]
 fn pointers_and_media_types() {
     accepted(&read("correct = { type = \"Application/vnd.x+json\", has = [\"\", \"/\", \"/a~1b/~0\"] }"));
+    for rule in ["has = [\"/id\"]", "echo = { \"/id\" = \"path.id\" }"] {
+        refused(&read(&format!("correct = {{ type = \"text/html\", {rule} }}")), Code::NotJson);
+        for good in ["type = \"application/problem+json\", ", "type = \"APPLICATION/JSON\", ", ""] {
+            accepted(&read(&format!("correct = {{ {good}{rule} }}")));
+        }
+    }
+    accepted(&read("correct = { type = \"text/html\", has = [], echo = {} }"));
     for bad in ["a", "/~", "/~2", "#/a"] {
         refused(&read(&format!("correct = {{ has = [{bad:?}] }}")), Code::Pointer);
     }
@@ -304,6 +311,83 @@ fn numbers() {
     let room = "[store]\nsnapshots = { memory = \"0\", disk = \"0\" }\n";
     refused(&(room.to_owned() + &read("")), Code::NoRoom);
     accepted(room);
+}
+
+/// A gateway with these addresses, and a dependency with this URL.
+fn addresses(listen: &str, admin: Option<&str>, url: &str) -> String {
+    let admin = admin.map(|admin| format!("admin = {admin:?}\n")).unwrap_or_default();
+    format!("[gateway]\nlisten = {listen}\n{admin}in_flight = 1000\n[dependency.catalog]\nurl = {url:?}\n")
+}
+
+#[test]
+fn listeners_never_share_an_address() {
+    let own = |listen: &str, admin: Option<&str>| addresses(listen, admin, "http://192.0.2.1:9001");
+    for (one, other) in [
+        ("127.0.0.1:8080", "127.0.0.1:8080"),
+        ("0.0.0.0:8080", "127.0.0.1:8080"),
+        ("0.0.0.0:8080", "10.0.0.7:8080"),
+        ("[::]:8080", "[::1]:8080"),
+        ("[::]:8080", "127.0.0.1:8080"),
+        ("[::]:8080", "0.0.0.0:8080"),
+        ("0.0.0.0:8080", "[::ffff:127.0.0.1]:8080"),
+        ("127.0.0.1:8080", "[::ffff:127.0.0.1]:8080"),
+    ] {
+        for (one, other) in [(one, other), (other, one)] {
+            refused(&own(&format!("[{one:?}, {other:?}]"), None), Code::SameAddress);
+            refused(&own(&format!("{one:?}"), Some(other)), Code::SameAddress);
+        }
+    }
+    for taken in ["127.0.0.1:9901", "0.0.0.0:9901", "[::]:9901"] {
+        refused(&own(&format!("{taken:?}"), None), Code::SameAddress);
+        accepted(&own(&format!("{taken:?}"), Some("127.0.0.1:9902")));
+    }
+    for apart in [
+        r#"["127.0.0.1:8080", "127.0.0.1:8081"]"#,
+        r#"["127.0.0.1:8080", "127.0.0.2:8080"]"#,
+        r#"["0.0.0.0:8080", "[::1]:8080"]"#,
+        r#"["0.0.0.0:8080", "127.0.0.1:8081"]"#,
+        r#"["127.0.0.1:0", "127.0.0.1:0", "0.0.0.0:0"]"#,
+        r#"["[fe80::1%1]:8080", "[fe80::1%2]:8080"]"#,
+        r#""[::1]:9901""#,
+    ] {
+        accepted(&own(apart, None));
+    }
+}
+
+#[test]
+fn a_gateway_never_calls_itself() {
+    let calls = |listen: &str, url: &str| addresses(&format!("{listen:?}"), None, url);
+    for (listen, url) in [
+        ("127.0.0.1:8080", "http://127.0.0.1:8080"),
+        ("127.0.0.1:8080", "http://LOCALHOST:8080/"),
+        ("127.0.0.1:8080", "http://0.0.0.0:8080"),
+        ("127.0.0.1:8080", "http://[::ffff:127.0.0.1]:8080"),
+        ("127.0.0.1:80", "http://shop.localhost"),
+        ("0.0.0.0:8080", "http://127.0.0.2:8080"),
+        ("[::]:8080", "http://127.0.0.1:8080"),
+        ("[::]:8080", "http://[::1]:8080"),
+        ("[::1]:8080", "http://[::]:8080"),
+        ("10.0.0.7:8080", "http://10.0.0.7:8080"),
+        ("127.0.0.1:8080", "http://127.0.0.1:9901"),
+    ] {
+        refused(&calls(listen, url), Code::OwnAddress);
+    }
+    for (listen, url) in [
+        ("127.0.0.1:8080", "http://127.0.0.1:8081"),
+        ("127.0.0.1:8080", "http://127.0.0.2:8080"),
+        ("127.0.0.1:8080", "http://[::1]:8080"),
+        ("0.0.0.0:8080", "http://10.0.0.7:8080"),
+        ("0.0.0.0:8080", "http://[::1]:8080"),
+        ("0.0.0.0:8080", "http://shop.example:8080"),
+        ("10.0.0.7:8080", "http://localhost:8080"),
+        ("127.0.0.1:0", "http://127.0.0.1:80"),
+    ] {
+        accepted(&calls(listen, url));
+    }
+    refused(&addresses("\"127.0.0.1:8080\"", Some("10.0.0.7:1"), "http://10.0.0.7:1"), Code::OwnAddress);
+    let several = addresses("\"127.0.0.1:8080\"", None, "http://x")
+        .replace("\"http://x\"", "[\"http://127.0.0.1:9001\", \"http://127.0.0.1:8080\"]");
+    refused(&several, Code::OwnAddress);
 }
 
 #[test]

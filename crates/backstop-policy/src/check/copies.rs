@@ -1,4 +1,4 @@
-//! Lints on copies: rules that are missing, and risks that are taken.
+//! Rules on copies: those that nothing can satisfy, those that are missing, and risks that are taken.
 
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use crate::code::Code;
 use crate::diagnostic::Finding;
 use crate::read::Context;
 use crate::shape::PublicReadTable;
+use crate::value::is_json;
 
 const LONG_AGE: Duration = Duration::from_secs(24 * 3600);
 
@@ -17,6 +18,7 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
     for route in view.routes() {
         if let Some(read) = route.public_read() {
             missing_rules(route, read, cx);
+            not_json(read, cx);
             risks(read, cx);
         }
         same_target_only(view, route, cx);
@@ -62,6 +64,25 @@ fn missing_rules(route: RouteView<'_>, read: &PublicReadTable, cx: &mut Context<
             Finding::new(Code::KeyNotStated, place, message).help(
                 "add what answers depend on (tenant, language), or write `key = []` to say: nothing more",
             ),
+        );
+    }
+}
+
+/// Rules that look into JSON, where the media type is another: nothing would ever be correct.
+fn not_json(read: &PublicReadTable, cx: &mut Context<'_>) {
+    let Some(correct) = read.correct.as_ref().map(|correct| &correct.value) else { return };
+    let Some(media_type) = correct.media_type.as_ref().filter(|given| !is_json(&given.value.0)) else {
+        return;
+    };
+    let has = correct.has.as_ref().filter(|has| !has.value.0.is_empty());
+    let echo = correct.echo.as_ref().filter(|echo| !echo.value.entries.is_empty());
+    let rules = has.map(|has| ("has", &has.bytes)).into_iter().chain(echo.map(|echo| ("echo", &echo.bytes)));
+    for (rule, bytes) in rules {
+        let message = format!("`{rule}` looks into JSON, and `{}` is none", media_type.value.0);
+        cx.report(
+            Finding::new(Code::NotJson, bytes.clone(), message)
+                .related(media_type.bytes.clone(), "no answer of this type would be correct")
+                .help(format!("remove `{rule}`, or ask for `application/json`")),
         );
     }
 }
