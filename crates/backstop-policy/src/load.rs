@@ -47,7 +47,8 @@ pub struct Waived {
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("the policy is refused\n\n{}", render_human(.diagnostics, .text, false))]
 pub struct Refused {
-    /// The file's text, as the renderers need it; empty if it could not be read.
+    /// The file's text, as the renderers need it; empty if it could not be read, and with replacement characters where it
+    /// is not UTF-8.
     pub text: String,
     /// Errors, by place; at least one.
     pub diagnostics: Vec<Diagnostic>,
@@ -59,15 +60,30 @@ pub struct Refused {
 /// Everything that is wrong with the file, or that it cannot be read.
 pub fn load(path: &Path) -> Result<Loaded, Refused> {
     let file = path.to_string_lossy();
-    let unreadable = |why: String| {
-        let mut cx = Context::new(&file, "");
-        let message = format!("cannot read `{file}`: {why}");
-        cx.report(Finding::new(Code::Unreadable, 0..0, message).help("check the path and the permissions"));
-        Refused { text: String::new(), diagnostics: cx.finish().0 }
+    let refused = |text: String, finding: Finding| {
+        let mut cx = Context::new(&file, &text);
+        cx.report(finding);
+        Refused { diagnostics: cx.finish().0, text }
     };
-    let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|error| unreadable(error.utf8_error().to_string()))?;
+    let bytes = std::fs::read(path).map_err(|error| {
+        let finding = Finding::new(Code::Unreadable, 0..0, format!("cannot read `{file}`: {error}"));
+        refused(String::new(), finding.help("check the path and the permissions"))
+    })?;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| refused(String::from_utf8_lossy(error.as_bytes()).into_owned(), not_utf8(&error)))?;
     parse(&text, &file, &Disk).map_err(|diagnostics| Refused { text, diagnostics })
+}
+
+/// Says which byte is wrong: the first that belongs to no character, counted from 0. What precedes it is unchanged in the
+/// text with replacement characters, so line and column hold there.
+fn not_utf8(error: &std::string::FromUtf8Error) -> Finding {
+    let at = error.utf8_error().valid_up_to();
+    let message = match error.as_bytes().get(at) {
+        Some(byte) => format!("the file is not UTF-8: byte 0x{byte:02X} at offset {at}"),
+        None => format!("the file is not UTF-8 from offset {at} on"),
+    };
+    Finding::new(Code::Unreadable, at..at + 1, message)
+        .help("save it as UTF-8, the one encoding that TOML has")
 }
 
 /// Parses a policy. `file` names it in diagnostics, and its folder is where relative paths begin.

@@ -497,13 +497,79 @@ fn an_unreadable_file_is_a_diagnostic_too() {
 }
 
 #[test]
-fn a_file_that_is_not_utf_8_is_refused() {
-    let path = std::env::temp_dir().join(format!("backstop-policy-{}.toml", std::process::id()));
-    std::fs::write(&path, b"a = \"\xff\"\n").unwrap();
+fn a_file_that_is_not_utf_8_is_refused_with_the_byte() {
+    let folder = std::env::temp_dir().join(format!("backstop-policy-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("policy.toml");
+    std::fs::write(&path, b"# \xc3\xa9\na = \"\xff\xfe\"\n").unwrap();
     let refused = load(&path).unwrap_err();
-    std::fs::remove_file(&path).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(refused.diagnostics[0].code, Code::Unreadable);
-    assert!(refused.to_string().contains("invalid utf-8"), "{refused}");
+    assert_eq!(refused.diagnostics[0].place.bytes.start, 10);
+    let shown = refused.to_string().replace(&format!("{}/", folder.display()), "");
+    assert_snapshot!(shown, @r#"
+    the policy is refused
+
+    error[BS0001]: the file is not UTF-8: byte 0xFF at offset 10
+     --> policy.toml:2:6
+      |
+    2 | a = "��"
+      |      ^
+      |
+      = help: save it as UTF-8, the one encoding that TOML has
+    "#);
+}
+
+#[test]
+fn an_address_that_is_not_written_to_its_end_is_told_so() {
+    let fragment = r#"
+[dependency.catalog]
+url  = ["http://[::1", "http://[::1:9001", "http://[::1]:9001"]
+host = "[::1:80"
+
+[gateway]
+listen    = [{ address = "0.0.0.0:443", tls = { certificate = "a.pem" } }, { address = "0.0.0.0:80" }]
+in_flight = 100
+"#;
+    assert_snapshot!(shown(fragment), @r#"
+    error[BS0206]: the bracket of `[::1` is not closed
+     --> policy.toml:3:17
+      |
+    3 | url  = ["http://[::1", "http://[::1:9001", "http://[::1]:9001"]
+      |                 ^^^^
+      |
+      = help: write `]` after the IPv6 address, before the port
+
+    error[BS0206]: the bracket of `[::1:9001` is not closed
+     --> policy.toml:3:32
+      |
+    3 | url  = ["http://[::1", "http://[::1:9001", "http://[::1]:9001"]
+      |                                ^^^^^^^^^
+      |
+      = help: write `]` after the IPv6 address, before the port
+
+    error[BS0216]: the bracket of `[::1:80` is not closed
+     --> policy.toml:4:8
+      |
+    4 | host = "[::1:80"
+      |        ^^^^^^^^^
+      |
+      = help: write `]` after the IPv6 address, before the port
+
+    error[BS0106]: TLS to clients: not available in this version
+     --> policy.toml:7:41
+      |
+    7 | listen    = [{ address = "0.0.0.0:443", tls = { certificate = "a.pem" } }, { address = "0.0.0.0:80" }]
+      |                                         ^^^
+      |
+      = help: remove it; a rule that cannot be kept is never ignored silently
+
+    error[BS0104]: `gateway.listen[1]` must be an address such as "127.0.0.1:8080"
+     --> policy.toml:7:76
+      |
+    7 | listen    = [{ address = "0.0.0.0:443", tls = { certificate = "a.pem" } }, { address = "0.0.0.0:80" }]
+      |                                                                            ^^^^^^^^^^^^^^^^^^^^^^^^^^ this is a table
+    "#);
 }
 
 #[test]

@@ -433,6 +433,12 @@ fn everything_of_a_later_version_is_named_as_such() {
         refused(&format!("[{table}]\nrate = \"2000/s\"\n"), Code::NotAvailable);
     }
     refused("[gateway]\nlisten = \"[::1]:1\"\nin_flight = 1000\ntls = {}\n", Code::NotAvailable);
+    for listen in ["{ tls = {} }", "[{ address = \"[::1]:1\", tls = {} }]", "[\"[::1]:1\", { tls = 1 }]"] {
+        refused(&format!("[gateway]\nlisten = {listen}\nin_flight = 1000\n"), Code::NotAvailable);
+    }
+    refused("[[gateway.listen]]\ntls = {}\n[gateway]\nin_flight = 1000\n", Code::NotAvailable);
+    refused("[gateway]\nlisten = { address = \"[::1]:1\" }\nin_flight = 1000\n", Code::WrongType);
+    refused("[dependency.catalog]\nurl = { address = \"http://x\", tls = {} }\n", Code::NotAvailable);
     refused("[gateway]\nlisten = \"[::1]:1\"\nin_flight = 1000\nmode = \"observe\"\n", Code::NotAvailable);
     refused("[store]\nledger = \"postgresql\"\n", Code::NotAvailable);
 }
