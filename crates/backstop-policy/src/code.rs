@@ -141,6 +141,7 @@ codes! {
     Unmeasured = "BS0601", Note, "limits that no drill has measured";
     SameTargetOnly = "BS0602", Note, "a write withdraws copies of its own path only";
     SeparateLane = "BS0603", Note, "copies are served beyond the route's limit";
+    NotShown = "BS0610", Note, "more findings than are shown";
 
     UnknownWaiver = "BS0701", Error, "a waiver of something that cannot be waived";
     WaiverReason = "BS0702", Error, "a waiver without a reason";
@@ -153,9 +154,9 @@ impl Code {
         Self::ALL.iter().copied().find(|code| code.as_str() == text)
     }
 
-    /// Whether a waiver may silence it: warnings and notes, except those about waivers.
+    /// Whether a waiver may silence it: warnings and notes, except those about waivers and about what is not shown.
     pub fn may_be_waived(self) -> bool {
-        self.severity() != Severity::Error && self != Code::UnusedWaiver
+        self.severity() != Severity::Error && !matches!(self, Code::UnusedWaiver | Code::NotShown)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::read::{Context, Node, Value};
 use crate::settings::{DependencySettings, GatewaySettings, RouteSettings, StoreSettings};
 use crate::shape::File;
 use crate::source::{Disk, FileSource, SourceMap};
-use crate::{check, lower, render_human, syntax, waiver};
+use crate::{check, lower, render_human, rest, syntax, waiver};
 
 /// A policy that holds in every part.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub struct Loaded {
     pub routes: Vec<RouteSettings>,
     /// Where every rule was written.
     pub sources: SourceMap,
-    /// Warnings and notes, by place.
+    /// Warnings and notes, by place; of more than 100, the first 100 and a note with the number of the rest.
     pub warnings: Vec<Diagnostic>,
     /// Warnings and notes that the file waives, with its reasons.
     pub waived: Vec<Waived>,
@@ -50,7 +50,7 @@ pub struct Refused {
     /// The file's text, as the renderers need it; empty if it could not be read, and with replacement characters where it
     /// is not UTF-8.
     pub text: String,
-    /// Errors, by place; at least one.
+    /// Errors, by place; at least one. Of more than 100, the first 100 and a note with the number of the rest.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -89,7 +89,8 @@ fn not_utf8(error: &std::string::FromUtf8Error) -> Finding {
 /// Parses a policy. `file` names it in diagnostics, and its folder is where relative paths begin.
 ///
 /// # Errors
-/// Everything that is wrong, in the order of the text: errors only, for warnings judge a policy that could be run.
+/// Everything that is wrong, in the order of the text: errors only, for warnings judge a policy that could be run. Of
+/// more than 100, the first 100 and a note with the number of the rest.
 pub fn parse(text: &str, file: &str, files: &dyn FileSource) -> Result<Loaded, Vec<Diagnostic>> {
     let mut cx = Context::new(file, text);
     let document = syntax::parse(&mut cx);
@@ -114,7 +115,7 @@ pub fn parse(text: &str, file: &str, files: &dyn FileSource) -> Result<Loaded, V
         dependencies: lowered.dependencies,
         routes: lowered.routes,
         sources: SourceMap::new(file, text, sources),
-        warnings,
+        warnings: rest::bounded(warnings),
         waived,
     })
 }

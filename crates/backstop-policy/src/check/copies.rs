@@ -15,13 +15,14 @@ use crate::value::is_json;
 const LONG_AGE: Duration = Duration::from_secs(24 * 3600);
 
 pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
+    let reads: Vec<_> = view.routes().filter(|route| route.public_read().is_some()).collect();
     for route in view.routes() {
         if let Some(read) = route.public_read() {
             missing_rules(route, read, cx);
             not_json(read, cx);
             risks(read, cx);
         }
-        same_target_only(view, route, cx);
+        same_target_only(&reads, route, cx);
     }
 }
 
@@ -112,10 +113,10 @@ fn risks(read: &PublicReadTable, cx: &mut Context<'_>) {
 }
 
 /// A write on the path of a public read, without `withdraws`.
-fn same_target_only(view: &View<'_>, route: RouteView<'_>, cx: &mut Context<'_>) {
+fn same_target_only(reads: &[RouteView<'_>], route: RouteView<'_>, cx: &mut Context<'_>) {
     let Some(direct) = route.direct() else { return };
     let withdraws = || direct.withdraws.iter().flat_map(|withdraws| &withdraws.value.0);
-    for read in view.routes().filter(|other| other.public_read().is_some()) {
+    for read in reads {
         let shares = |template| read.matches().iter().find(|rule| rule.value.template.same_shape(template));
         let mut writes = route.matches().iter().filter(|rule| rule.value.method.may_write());
         let Some((write, shared)) = writes.find_map(|rule| Some((rule, shares(&rule.value.template)?)))

@@ -1,5 +1,7 @@
 //! Header edits: what the policy may not change, and what contradicts itself.
 
+use std::collections::HashMap;
+
 use backstop_engine::policy::KeyPart;
 
 use crate::check::View;
@@ -37,9 +39,10 @@ fn removed(edits: &HeaderEditsTable) -> impl Iterator<Item = &At<EditableHeader>
 }
 
 fn conflict(edits: &HeaderEditsTable, cx: &mut Context<'_>) {
-    let all: Vec<_> = set(edits).chain(removed(edits)).collect();
-    for (index, later) in all.iter().enumerate() {
-        if let Some(first) = all.iter().take(index).find(|first| first.value == later.value) {
+    let mut seen = HashMap::new();
+    for later in set(edits).chain(removed(edits)) {
+        let first = *seen.entry(&later.value.0).or_insert(later);
+        if !std::ptr::eq(first, later) {
             let message = format!("`{}` is edited twice", later.value.0);
             cx.report(
                 Finding::new(Code::EditConflict, later.bytes.clone(), message)
