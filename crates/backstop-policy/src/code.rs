@@ -97,6 +97,7 @@ codes! {
     Repeated = "BS0218", Error, "a list holds the same entry twice";
     Empty = "BS0219", Error, "empty value";
     PreparedFile = "BS0220", Error, "a prepared answer cannot be used";
+    NeverGone = "BS0230", Error, "a status that never withdraws a copy";
 
     UnknownReference = "BS0301", Error, "a name that is not defined";
     SameMatch = "BS0302", Error, "two routes match the same requests";
@@ -113,6 +114,8 @@ codes! {
     StripPrefix = "BS0313", Error, "a prefix that the path does not have";
     OmitStatus = "BS0314", Error, "a left-out part that is not an answer";
     EditConflict = "BS0315", Error, "a header is both set and removed";
+    OwnAddress = "BS0330", Error, "a dependency that is the gateway itself";
+    NotJson = "BS0331", Error, "a rule for JSON where the answer is none";
 
     NoCorrect = "BS0501", Warning, "a public read without a rule for what is correct";
     RouteAboveProcess = "BS0502", Warning, "a route's limit is above the process's";
@@ -138,6 +141,7 @@ codes! {
     Unmeasured = "BS0601", Note, "limits that no drill has measured";
     SameTargetOnly = "BS0602", Note, "a write withdraws copies of its own path only";
     SeparateLane = "BS0603", Note, "copies are served beyond the route's limit";
+    NotShown = "BS0610", Note, "more findings than are shown";
 
     UnknownWaiver = "BS0701", Error, "a waiver of something that cannot be waived";
     WaiverReason = "BS0702", Error, "a waiver without a reason";
@@ -150,9 +154,9 @@ impl Code {
         Self::ALL.iter().copied().find(|code| code.as_str() == text)
     }
 
-    /// Whether a waiver may silence it: warnings and notes, except those about waivers.
+    /// Whether a waiver may silence it: warnings and notes, except those about waivers and about what is not shown.
     pub fn may_be_waived(self) -> bool {
-        self.severity() != Severity::Error && self != Code::UnusedWaiver
+        self.severity() != Severity::Error && !matches!(self, Code::UnusedWaiver | Code::NotShown)
     }
 }
 
