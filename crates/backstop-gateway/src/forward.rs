@@ -7,13 +7,13 @@ use backstop::upstream::{CallError, Progress, Upstream};
 use backstop_engine::flow::Attempt;
 use backstop_policy::{HeaderEdits, HostHeader};
 use http::header::{CONTENT_LENGTH, HOST, HeaderName, TRANSFER_ENCODING, VIA};
-use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Request, Response, Uri, Version, request};
 use http_body::Body;
 
 use crate::client_body::RequestContent;
 use crate::hop;
 use crate::strict::FORWARDING;
+use crate::target::Prefix;
 use crate::upstream::{AnswerBody, Lane};
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -49,18 +49,19 @@ impl Edits {
 /// How requests of a route are forwarded.
 #[derive(Debug)]
 pub(crate) struct Rules {
-    pub(crate) strip_prefix: Option<Box<str>>,
+    pub(crate) strip_prefix: Option<Prefix>,
     pub(crate) host: Option<HeaderValue>,
     /// For a client that names no host, as HTTP/1.0 allows; HTTP/1.1 does not (RFC 9112 section 3.2).
     pub(crate) default_host: Option<HeaderValue>,
 }
 
 impl Rules {
-    pub(crate) fn new(strip_prefix: Option<Box<str>>, host: &HostHeader, default_host: &str) -> Self {
+    pub(crate) fn new(strip_prefix: Option<&str>, host: &HostHeader, default_host: &str) -> Self {
         let host = match host {
             HostHeader::Client => None,
             HostHeader::Fixed(host) => HeaderValue::from_str(host).ok(),
         };
+        let strip_prefix = strip_prefix.map(Prefix::new);
         Self { strip_prefix, host, default_host: HeaderValue::from_str(default_host).ok() }
     }
 }
@@ -123,6 +124,8 @@ fn forwarded(headers: &mut HeaderMap, peer: IpAddr, trusted: bool) {
 pub(crate) struct Forward<'a> {
     pub(crate) lane: &'a Lane<RequestContent>,
     pub(crate) rules: &'a Rules,
+    /// What it is asked for.
+    pub(crate) target: Uri,
 }
 
 impl Upstream<RequestContent> for Forward<'_> {
@@ -136,7 +139,7 @@ impl Upstream<RequestContent> for Forward<'_> {
         progress: &Progress,
     ) -> Result<Response<Self::Body>, CallError<Infallible>> {
         *request.version_mut() = Version::HTTP_11;
-        *request.uri_mut() = origin_form(request.uri(), self.rules.strip_prefix.as_deref());
+        *request.uri_mut() = self.target.clone();
         if let Some(host) = &self.rules.host {
             request.headers_mut().insert(HOST, host.clone());
         } else if !request.headers().contains_key(HOST)
@@ -152,17 +155,6 @@ impl Upstream<RequestContent> for Forward<'_> {
         hop::strip(response.headers_mut());
         Ok(response)
     }
-}
-
-/// Path and query as they came (RFC 9110 section 7.7), without the prefix.
-fn origin_form(uri: &Uri, prefix: Option<&str>) -> Uri {
-    let whole = uri.path_and_query().map_or("/", PathAndQuery::as_str);
-    let rest = prefix.and_then(|prefix| whole.strip_prefix(prefix)).unwrap_or(whole);
-    let stripped = match rest.bytes().next() {
-        Some(b'/') => PathAndQuery::try_from(rest).ok(),
-        _ => PathAndQuery::try_from(format!("/{rest}")).ok(),
-    };
-    stripped.map_or_else(|| Uri::from_static("/"), Uri::from)
 }
 
 #[cfg(test)]

@@ -51,13 +51,3 @@ fn cookie_lines_are_joined() {
     let headers = prepared(Version::HTTP_2, "http://a/", &[("cookie", "a=1"), ("cookie", "b=2")], false);
     assert_eq!(lines(&headers, "cookie"), ["a=1; b=2"]);
 }
-
-#[test]
-fn path_and_query_go_on_as_they_came() {
-    let form = |uri: &str, prefix: Option<&str>| origin_form(&uri.parse().unwrap(), prefix).to_string();
-    assert_eq!(form("http://a/b%2Fc//d?x=%20&y", None), "/b%2Fc//d?x=%20&y");
-    assert_eq!(form("/api/products/1?x", Some("/api")), "/products/1?x");
-    assert_eq!(form("/api", Some("/api")), "/");
-    assert_eq!(form("/api?x=1", Some("/api")), "/?x=1");
-    assert_eq!(form("/api/", Some("/api")), "/");
-}

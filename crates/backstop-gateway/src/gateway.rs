@@ -317,7 +317,7 @@ fn route_stack(
         protected: backstop.route_by_id(id, withdraws(route, all))?,
         dependency,
         limits: route.limits,
-        forward: forward::Rules::new(route.strip_prefix.clone(), &host, &own_host),
+        forward: forward::Rules::new(route.strip_prefix.as_deref(), &host, &own_host),
         request_edits: Edits::new(&route.request_headers),
         ignore_cookie: route.ignore_cookie,
         is_read: matches!(backstop.engine().route(id).rules.class, RouteClass::PublicRead(_)),

@@ -23,6 +23,7 @@ mod stack;
 mod strict;
 mod taken;
 mod tallies;
+mod target;
 mod timed_io;
 pub mod upstream;
 mod withdraws;

@@ -22,6 +22,7 @@ use crate::log::Decisions;
 use crate::router::{Found, Router};
 use crate::strict::{self, Fault};
 use crate::tallies::Tallies;
+use crate::target::origin_form;
 use crate::upstream::{AnswerBody, Lane};
 
 /// The body of every answer: one that was decided about, or a few words of our own.
@@ -82,6 +83,10 @@ pub(crate) async fn handle(
         return refuse(shared, Fault::NoRoute);
     };
     let Some(route) = shared.routes.get(usize::from(route.0)) else { return refuse(shared, Fault::NoRoute) };
+    // The router has seen the prefix; should it ever not be there, the path as a whole would be another resource.
+    let Some(target) = origin_form(&head.uri, route.forward.strip_prefix.as_ref()) else {
+        return refuse(shared, Fault::Path);
+    };
     // An announced length that is too large is refused before it takes a place or a byte.
     if strict::announced_length(&head.headers).is_some_and(|bytes| bytes > route.limits.body_bytes) {
         return refuse(shared, Fault::TooLarge);
@@ -118,7 +123,7 @@ pub(crate) async fn handle(
 
     // From here on the engine decides: admission, deadline, what failed, what is answered instead.
     let Some(lane) = thread.lanes.get(route.dependency) else { return refuse(shared, Fault::NoRoute) };
-    let upstream = Forward { lane, rules: &route.forward };
+    let upstream = Forward { lane, rules: &route.forward, target };
     let entropy = std::hash::BuildHasher::hash_one(&thread.entropy, number);
     let request =
         ToAnswer { request: Request::from_parts(head, content), upload: upload.as_deref(), entropy };

@@ -92,7 +92,7 @@ impl Fault {
             Fault::NominatedField => "Connection names a field that must reach the other end",
             Fault::Framing => "The end of the request's content is not certain",
             Fault::TransferCoding => "The request's transfer coding is not supported",
-            Fault::Path => "The path has dot segments",
+            Fault::Path => "The path cannot be forwarded as it is written",
             Fault::Method => "The method is not accepted here",
             Fault::Expectation => "The expectation cannot be met",
             Fault::Loop => "The request has passed here before",

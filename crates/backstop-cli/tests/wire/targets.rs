@@ -136,6 +136,7 @@ fn a_prefix_is_stripped_from_the_path_alone() {
             ("/api/v1/", "/"),
             ("/api/v1/?q", "/?q"),
             ("/api/v1//a", "//a"),
+            ("/%61pi/v%31/%70/1", "/%70/1"),
         ] {
             wires.origin.forget();
             assert_eq!(wires.gateway.get(sent, &[]).await.status(), 200, "{sent}");
