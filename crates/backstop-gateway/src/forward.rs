@@ -3,10 +3,12 @@
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 
+use backstop::canonical;
 use backstop::upstream::{CallError, Progress, Upstream};
 use backstop_engine::flow::Attempt;
 use backstop_policy::{HeaderEdits, HostHeader};
 use http::header::{CONTENT_LENGTH, HOST, HeaderName, TRANSFER_ENCODING, VIA};
+use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Request, Response, Uri, Version, request};
 use http_body::Body;
 
@@ -71,10 +73,7 @@ impl Rules {
 pub(crate) fn prepare(head: &mut request::Parts, peer: SocketAddr, trusted: bool, name: &str) {
     let received = head.version;
     hop::strip(&mut head.headers);
-    // The host is the target's, however it was written (RFC 9112 section 3.2.2, RFC 9113 section 8.3.1).
-    if let Some(authority) = head.uri.authority()
-        && let Ok(host) = HeaderValue::from_str(authority.as_str())
-    {
+    if let Some(host) = host(head) {
         head.headers.insert(HOST, host);
     }
     join_cookies(&mut head.headers);
@@ -87,6 +86,14 @@ pub(crate) fn prepare(head: &mut request::Parts, peer: SocketAddr, trusted: bool
     if let Ok(via) = HeaderValue::from_str(&format!("{protocol} {name}")) {
         head.headers.append(VIA, via);
     }
+}
+
+/// The host is the target's, where that names one (RFC 9112 section 3.2.2, RFC 9113 section 8.3.1), in the spelling that is in
+/// the copy's key: of an origin that told spellings apart, one host's answer would become another's copy.
+fn host(head: &request::Parts) -> Option<HeaderValue> {
+    let named = || head.headers.get(HOST).and_then(|host| host.to_str().ok());
+    let authority = head.uri.authority().map(Authority::as_str).or_else(named)?;
+    HeaderValue::try_from(canonical::host(authority)).ok()
 }
 
 /// HTTP/2 may split `Cookie` into lines; HTTP/1.1 may not (RFC 9113 section 8.2.3).

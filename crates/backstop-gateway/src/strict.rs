@@ -5,6 +5,7 @@
 //! comes here; where it reads one of the two lengths as RFC 9112 section 6.3 allows (`Transfer-Encoding` before
 //! `Content-Length`), the origin gets that one reading.
 
+use backstop::canonical;
 use backstop_engine::status::Problem;
 use http::header::{CONTENT_LENGTH, EXPECT, HOST, HeaderName, TRANSFER_ENCODING, VIA};
 use http::uri::Authority;
@@ -107,7 +108,7 @@ impl Fault {
     }
 }
 
-/// Checks a head. On success the host that it addresses, in lower case and without a port.
+/// Checks a head. On success the host that it addresses, in one spelling and without a port.
 pub(crate) fn check(head: &request::Parts, own_name: &str) -> Result<Box<str>, Fault> {
     let host = host(head)?;
     if hop::nominates_end_to_end(&head.headers) {
@@ -152,10 +153,12 @@ fn host(head: &request::Parts) -> Result<Box<str>, Fault> {
         (None, None) if head.version == Version::HTTP_10 => return Ok("".into()),
         (None, None) => return Err(Fault::Host),
     };
-    if authority.as_str().contains('@') || authority.host().is_empty() || !has_plain_port(authority) {
+    // In the spelling that goes on and that is in a copy's key: a route is not left by writing its host otherwise.
+    let name = canonical::host(authority.host());
+    if authority.as_str().contains('@') || name.is_empty() || !has_plain_port(authority) {
         return Err(Fault::Host);
     }
-    Ok(authority.host().to_ascii_lowercase().into())
+    Ok(name.into())
 }
 
 /// Whether what follows the host is nothing, or a colon and a number that may be empty (RFC 3986 section 3.2.3).

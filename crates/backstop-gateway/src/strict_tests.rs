@@ -19,6 +19,9 @@ const HOSTED: (&str, &str) = ("host", "shop.example");
 #[test]
 fn exactly_one_valid_host() {
     assert_eq!(get(&[("host", "Shop.Example:8080")]).as_deref(), Ok("shop.example"));
+    assert_eq!(get(&[("host", "shop.example.")]).as_deref(), Ok("shop.example"));
+    assert_eq!(get(&[("host", "shop.example.:80")]).as_deref(), Ok("shop.example"));
+    assert_eq!(get(&[("host", ".")]), Err(Fault::Host));
     assert_eq!(get(&[("host", "[::1]:80")]).as_deref(), Ok("[::1]"));
     assert_eq!(get(&[]), Err(Fault::Host));
     assert_eq!(get(&[HOSTED, HOSTED]), Err(Fault::Host));

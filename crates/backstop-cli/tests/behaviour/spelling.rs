@@ -1,5 +1,5 @@
 //! Two spellings of one resource are one resource (RFC 3986 section 6.2.2): a write by one withdraws what was read by the
-//! other. What is forwarded stays as it came.
+//! other. The path is forwarded as it came, the host in its one spelling.
 
 use backstop_lab::origin::{Answer, Behaviour};
 
@@ -106,6 +106,25 @@ fn a_template_matches_in_every_spelling() {
             assert_eq!(shop.gateway.get(path, &SPANISH).await.status(), 200, "{path}");
             let seen = shop.origin.requests().last().expect("the read").target.clone();
             assert_eq!(seen, path, "forwarded as it came");
+        }
+    });
+}
+
+/// An origin that chooses by the host, byte for byte, must not leave the answer of one spelling as the copy of another.
+#[test]
+fn another_spelling_of_the_host_asks_the_same_host() {
+    run(async {
+        for host in ["shop.example.", "shop.example:80", "SHOP.Example", "shop.example:"] {
+            let shop = Shop::open().await;
+            shop.origin.default(Behaviour::from_fn(|request| {
+                let told = |name| request.header(name).unwrap_or("none");
+                let hosts = format!("{} {}", told("host"), told("x-forwarded-host"));
+                Answer::json(product("1", &hosts, "es"))
+            }));
+            let body = product("1", "shop.example shop.example", "es");
+            expect::live(&shop.gateway.get("/p/1", &on(host)).await, 200, &body);
+            shop.goes_down().await;
+            expect::copy(&shop.get("1").await, &body, 0, "connect");
         }
     });
 }

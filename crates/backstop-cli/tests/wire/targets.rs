@@ -76,6 +76,7 @@ fn the_host_of_the_absolute_form_decides_the_route() {
         for (target, host, route) in [
             ("/", "one.example", Some("one")),
             ("/", "ONE.example:8080", Some("one")),
+            ("/", "one.example.", Some("one")),
             ("/", "a.two.example", Some("two")),
             ("/", "three.example", None),
             ("http://one.example/", "a.two.example", Some("one")),
