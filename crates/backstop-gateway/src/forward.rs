@@ -7,7 +7,7 @@ use backstop::canonical;
 use backstop::upstream::{CallError, Progress, Upstream};
 use backstop_engine::flow::Attempt;
 use backstop_policy::{HeaderEdits, HostHeader};
-use http::header::{CONTENT_LENGTH, HOST, HeaderName, TRANSFER_ENCODING, VIA};
+use http::header::{CONTENT_LENGTH, HOST, HeaderName, TRANSFER_ENCODING};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Request, Response, Uri, Version, request};
 use http_body::Body;
@@ -17,6 +17,7 @@ use crate::hop;
 use crate::strict::FORWARDING;
 use crate::target::Prefix;
 use crate::upstream::{AnswerBody, Lane};
+use crate::via;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
@@ -70,7 +71,7 @@ impl Rules {
 
 /// Makes a request ready to be sent on, before anything is decided about it: copies and their keys see what the
 /// dependency will see.
-pub(crate) fn prepare(head: &mut request::Parts, peer: SocketAddr, trusted: bool, name: &str) {
+pub(crate) fn prepare(head: &mut request::Parts, peer: SocketAddr, trusted: bool, via: &str) {
     let received = head.version;
     hop::strip(&mut head.headers);
     if let Some(host) = host(head) {
@@ -78,14 +79,7 @@ pub(crate) fn prepare(head: &mut request::Parts, peer: SocketAddr, trusted: bool
     }
     join_cookies(&mut head.headers);
     forwarded(&mut head.headers, peer.ip(), trusted);
-    let protocol = match received {
-        Version::HTTP_2 => "2",
-        Version::HTTP_10 => "1.0",
-        _ => "1.1",
-    };
-    if let Ok(via) = HeaderValue::from_str(&format!("{protocol} {name}")) {
-        head.headers.append(VIA, via);
-    }
+    via::sign(&mut head.headers, received, via);
 }
 
 /// The host is the target's, where that names one (RFC 9112 section 3.2.2, RFC 9113 section 8.3.1), in the spelling that is in

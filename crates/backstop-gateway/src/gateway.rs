@@ -27,6 +27,7 @@ use crate::router::{RouteConflict, Router};
 use crate::stack::{RouteStack, Shared};
 use crate::tallies::Tallies;
 use crate::upstream::{Address, Pool, Settings};
+use crate::via::pseudonym;
 use crate::withdraws::withdraws;
 use crate::worker::{Stage, Worker};
 
@@ -103,6 +104,7 @@ impl Gateway {
         let reply_time = gateway.limits.route.reply_time;
         let shared = Shared {
             name: gateway.name.clone(),
+            via: pseudonym(&gateway.name),
             clock,
             router,
             decisions: Decisions::new(sources, route_stacks.len()),

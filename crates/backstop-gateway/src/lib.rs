@@ -26,6 +26,7 @@ mod tallies;
 mod target;
 mod timed_io;
 pub mod upstream;
+mod via;
 mod withdraws;
 mod worker;
 

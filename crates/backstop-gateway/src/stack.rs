@@ -31,6 +31,8 @@ pub(crate) type ReplyContent = Either<ReplyBody<AnswerBody<RequestContent>>, Ful
 /// What all threads share.
 pub(crate) struct Shared {
     pub(crate) name: Box<str>,
+    /// Its name in `Via`.
+    pub(crate) via: Box<str>,
     pub(crate) clock: backstop::clock::Clock,
     pub(crate) router: Router,
     pub(crate) routes: Vec<RouteStack>,
@@ -73,7 +75,7 @@ pub(crate) async fn handle(
     let (mut head, incoming) = request.into_parts();
 
     // What two parsers could read differently goes no further. Before routing: the host decides the route.
-    let host = match strict::check(&head, &shared.name) {
+    let host = match strict::check(&head, &shared.via) {
         Ok(host) => host,
         Err(fault) => return refuse(shared, fault),
     };
@@ -103,7 +105,7 @@ pub(crate) async fn handle(
     if trusted && let Some(told) = told_by_the_trusted(&head.headers) {
         head.extensions.insert(AlsoKey(told));
     }
-    forward::prepare(&mut head, peer, trusted, &shared.name);
+    forward::prepare(&mut head, peer, trusted, &shared.via);
     route.request_edits.apply(&mut head.headers);
     head.extensions.insert(Examined);
     if personal {

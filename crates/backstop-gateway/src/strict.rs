@@ -7,11 +7,12 @@
 
 use backstop::canonical;
 use backstop_engine::status::Problem;
-use http::header::{CONTENT_LENGTH, EXPECT, HOST, HeaderName, TRANSFER_ENCODING, VIA};
+use http::header::{CONTENT_LENGTH, EXPECT, HOST, HeaderName, TRANSFER_ENCODING};
 use http::uri::Authority;
 use http::{Method, StatusCode, Version, request};
 
 use crate::hop;
+use crate::via;
 
 /// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -125,7 +126,7 @@ pub(crate) fn check(head: &request::Parts, own_name: &str) -> Result<Box<str>, F
     if head.version > Version::HTTP_10 && head.headers.get_all(EXPECT).iter().any(expects_other) {
         return Err(Fault::Expectation);
     }
-    if passed_here(head, own_name) {
+    if via::passed_here(&head.headers, own_name) {
         return Err(Fault::Loop);
     }
     Ok(host)
@@ -229,15 +230,6 @@ fn has_dot_segment(path: &str) -> bool {
             _ => only_dots = false,
         }
     }
-}
-
-/// Whether `Via` holds our own name as the receiver (RFC 9110 section 7.6.3).
-fn passed_here(head: &request::Parts, own_name: &str) -> bool {
-    let lines = head.headers.get_all(VIA).iter().filter_map(|line| line.to_str().ok());
-    let mut members = lines.flat_map(|line| line.split(','));
-    members.any(|member| {
-        member.split_ascii_whitespace().nth(1).is_some_and(|by| by.eq_ignore_ascii_case(own_name))
-    })
 }
 
 /// The length that a request announces.

@@ -1,7 +1,7 @@
 //! Requests whose head is no head, or says what nobody can be sure of.
 
-use crate::raw::Wires;
-use crate::support::run;
+use crate::raw::{Wires, everything};
+use crate::support::{Gateway, run};
 
 /// The gateway's own word for the fault, or `None` where the parser already refuses.
 type Fault = Option<&'static str>;
@@ -129,5 +129,31 @@ fn a_request_that_passed_here_before_is_a_loop() {
             request.fields.all("via").collect::<Vec<_>>().join(", "),
             "1.1 edge2, 1.1 ledge, 1.1 edge"
         );
+    });
+}
+
+/// Two gateways that were given no name are still two; each of them knows what passed it before.
+#[test]
+fn gateways_without_a_name_are_not_taken_for_each_other() {
+    run(async {
+        let unnamed = |origin| everything(origin).without("name");
+        let inner = Wires::with(unnamed).await;
+        let outer = Gateway::start(&unnamed(inner.gateway.addr));
+        assert_eq!(outer.get("/p/1", &[]).await.status(), 200);
+        let vias: Vec<_> = inner.origin.requests()[0].fields.all("via").map(str::to_owned).collect();
+        let names: Vec<_> = vias.iter().flat_map(|via| via.split(", ")).collect();
+        let [first, second] = names[..] else { panic!("{vias:?}") };
+        assert_ne!(first, second);
+        for name in [first, second] {
+            let drawn = name.strip_prefix("1.1 backstop-").expect("a pseudonym");
+            assert!(drawn.len() == 8 && drawn.bytes().all(|byte| byte.is_ascii_hexdigit()), "{name}");
+        }
+        // Each is called the same for as long as it runs, whatever stands around it.
+        for (gateway, own) in [(&outer, first), (&inner.gateway, second)] {
+            let refused = gateway.get("/p/1", &[("Via", &format!("1.0 other, {own} (shop)"))]).await;
+            assert_eq!(refused.status(), 502, "{own}");
+            assert_eq!(refused.header("proxy-status"), Some("backstop; error=proxy_loop_detected"));
+        }
+        assert_eq!(inner.origin.count(), 1);
     });
 }
