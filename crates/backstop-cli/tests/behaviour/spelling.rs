@@ -81,9 +81,8 @@ fn another_spelling_of_the_prefix_asks_for_the_same_resource() {
                     .route("description.public_read", &Policy::description("strip_prefix = \"/p\""))
             })
             .await;
-            shop.origin.default(Behaviour::from_fn(|request| {
-                Answer::json(product("1", &request.target, "es"))
-            }));
+            shop.origin
+                .default(Behaviour::from_fn(|request| Answer::json(product("1", &request.target, "es"))));
             let target = path.replacen("/%70", "", 1).replacen("/p", "", 1);
             let body = product("1", &target, "es");
             expect::live(&shop.gateway.get(path, &SPANISH).await, 200, &body);
