@@ -9,8 +9,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::Run;
 use crate::exit::Exit;
-use crate::logs;
 use crate::printer::Printer;
+use crate::{logs, panics};
 
 /// Serves a policy until SIGTERM or SIGINT. A second signal ends at once.
 pub(crate) fn run(arguments: &Run, printer: Printer) -> Exit {
@@ -23,6 +23,7 @@ pub(crate) fn run(arguments: &Run, printer: Printer) -> Exit {
         }
     };
     let _log_ends_with_the_command = logs::start(arguments.log, std::io::stderr());
+    panics::log();
     match serve(loaded, printer) {
         Ok(()) => Exit::Success,
         Err(error) => {

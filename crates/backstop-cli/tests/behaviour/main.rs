@@ -19,6 +19,7 @@ mod impatient;
 mod logs;
 mod optional;
 mod origin_wishes;
+mod panics;
 mod pass_through;
 mod plain_binary;
 mod poisoning;
