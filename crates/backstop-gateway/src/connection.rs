@@ -216,7 +216,8 @@ fn builder(limits: ConnectionLimits, keep_alive: bool) -> auto::Builder<Here> {
         .keep_alive(keep_alive)
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head_time)
-        // hyper needs room for a minimum of one read.
+        // What is no larger when it is complete is measured again. Less than one read hyper does not accept, nor does the
+        // policy file.
         .max_buf_size(limits.head_bytes.max(8192))
         .half_close(false)
         .writev(false);

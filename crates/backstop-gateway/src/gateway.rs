@@ -102,8 +102,10 @@ impl Gateway {
             .map(|route| route_stack(&backstop, route, &routes, &hosts))
             .collect::<Result<Vec<_>, SetupError>>()?;
         let reply_time = gateway.limits.route.reply_time;
+        let head_bytes = usize::try_from(gateway.limits.head_bytes).unwrap_or(usize::MAX);
         let shared = Shared {
             name: gateway.name.clone(),
+            head_bytes,
             via: pseudonym(&gateway.name),
             clock,
             router,
@@ -120,7 +122,7 @@ impl Gateway {
             admin,
             threads: gateway.threads.map_or_else(cores, usize::from),
             limits: ConnectionLimits {
-                head_bytes: usize::try_from(gateway.limits.head_bytes).unwrap_or(usize::MAX),
+                head_bytes,
                 head_time: gateway.limits.head_time,
                 reply_time,
                 connections: most_connections(gateway.in_flight),

@@ -31,6 +31,8 @@ pub(crate) type ReplyContent = Either<ReplyBody<AnswerBody<RequestContent>>, Ful
 /// What all threads share.
 pub(crate) struct Shared {
     pub(crate) name: Box<str>,
+    /// The largest head of a request.
+    pub(crate) head_bytes: usize,
     /// Its name in `Via`.
     pub(crate) via: Box<str>,
     pub(crate) clock: backstop::clock::Clock,
@@ -74,6 +76,9 @@ pub(crate) async fn handle(
     let shared = &*thread.shared;
     let (mut head, incoming) = request.into_parts();
 
+    if strict::is_too_large(&head, shared.head_bytes) {
+        return refuse(shared, Fault::HeadTooLarge);
+    }
     // What two parsers could read differently goes no further. Before routing: the host decides the route.
     let host = match strict::check(&head, &shared.via) {
         Ok(host) => host,

@@ -17,6 +17,7 @@ use crate::via;
 /// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Fault {
+    HeadTooLarge,
     Host,
     NominatedField,
     Framing,
@@ -30,7 +31,8 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) const ALL: [Fault; 10] = [
+    pub(crate) const ALL: [Fault; 11] = [
+        Fault::HeadTooLarge,
         Fault::Host,
         Fault::NominatedField,
         Fault::Framing,
@@ -46,6 +48,7 @@ impl Fault {
     /// The fault as one word, as in metrics and problem types.
     pub(crate) const fn token(self) -> &'static str {
         match self {
+            Fault::HeadTooLarge => "head_too_large",
             Fault::Host => "host",
             Fault::NominatedField => "nominated_field",
             Fault::Framing => "framing",
@@ -62,6 +65,7 @@ impl Fault {
     /// The last part of its problem type.
     pub(crate) const fn problem(self) -> &'static str {
         match self {
+            Fault::HeadTooLarge => "head-too-large",
             Fault::Host => "host",
             Fault::NominatedField => "nominated-field",
             Fault::Framing => "framing",
@@ -79,6 +83,7 @@ impl Fault {
     pub(crate) const fn status(self) -> StatusCode {
         match self {
             Fault::Host | Fault::NominatedField | Fault::Framing | Fault::Path => StatusCode::BAD_REQUEST,
+            Fault::HeadTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Fault::TransferCoding => StatusCode::NOT_IMPLEMENTED,
             Fault::Method => StatusCode::METHOD_NOT_ALLOWED,
             Fault::Expectation => StatusCode::EXPECTATION_FAILED,
@@ -90,6 +95,7 @@ impl Fault {
 
     pub(crate) const fn title(self) -> &'static str {
         match self {
+            Fault::HeadTooLarge => "The request's head is larger than accepted",
             Fault::Host => "The request names no host, several, or an invalid one",
             Fault::NominatedField => "Connection names a field that must reach the other end",
             Fault::Framing => "The end of the request's content is not certain",
@@ -230,6 +236,22 @@ fn has_dot_segment(path: &str) -> bool {
             _ => only_dots = false,
         }
     }
+}
+
+/// Whether a head is larger than accepted. hyper asks only while the head is not complete, and so takes whatever comes with
+/// its last piece. An HTTP/2 head was measured as it came (RFC 9113 section 10.5.1).
+pub(crate) fn is_too_large(head: &request::Parts, most_bytes: usize) -> bool {
+    head.version < Version::HTTP_2 && head_bytes(head) > most_bytes
+}
+
+/// The bytes of a head in HTTP/1, without blanks around values that could be left out.
+fn head_bytes(head: &request::Parts) -> usize {
+    let origin = head.uri.authority().map_or(0, |authority| authority.as_str().len() + "http://".len());
+    let target = origin + head.uri.path_and_query().map_or(1, |target| target.as_str().len());
+    let first = head.method.as_str().len() + target + "  HTTP/1.1\r\n".len();
+    let line =
+        |(name, value): (&HeaderName, &http::HeaderValue)| name.as_str().len() + value.len() + ": \r\n".len();
+    first + head.headers.iter().map(line).sum::<usize>() + "\r\n".len()
 }
 
 /// The length that a request announces.
