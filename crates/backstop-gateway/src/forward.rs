@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use backstop::canonical;
 use backstop::upstream::{CallError, Progress, Upstream};
 use backstop_engine::flow::Attempt;
-use backstop_policy::{HeaderEdits, HostHeader};
+use backstop_policy::HostHeader;
 use http::header::{CONTENT_LENGTH, HOST, HeaderName, TRANSFER_ENCODING};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Request, Response, Uri, Version, request};
@@ -22,32 +22,6 @@ use crate::via;
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-
-/// Header edits, ready for use.
-#[derive(Debug, Default)]
-pub(crate) struct Edits {
-    set: Vec<(HeaderName, HeaderValue)>,
-    remove: Vec<HeaderName>,
-}
-
-impl Edits {
-    /// The policy file has checked names and values; what would still be invalid is left out.
-    pub(crate) fn new(edits: &HeaderEdits) -> Self {
-        let name = |name: &str| HeaderName::from_bytes(name.as_bytes()).ok();
-        let set =
-            edits.set.iter().filter_map(|(key, value)| name(key).zip(HeaderValue::from_str(value).ok()));
-        Self { set: set.collect(), remove: edits.remove.iter().filter_map(|key| name(key)).collect() }
-    }
-
-    pub(crate) fn apply(&self, headers: &mut HeaderMap) {
-        for name in &self.remove {
-            headers.remove(name);
-        }
-        for (name, value) in &self.set {
-            headers.insert(name, value.clone());
-        }
-    }
-}
 
 /// How requests of a route are forwarded.
 #[derive(Debug)]

@@ -12,6 +12,7 @@ mod admin;
 mod client_body;
 mod connection;
 mod disk;
+mod edits;
 mod forward;
 mod gateway;
 mod hop;

@@ -8,6 +8,7 @@ use backstop::canonical;
 use backstop::request::{AlsoKey, Examined, Personal};
 use backstop::{Incoming as ToAnswer, ProtectedRoute, ReplyBody, problem, respond};
 use backstop_engine::flow::Account;
+use backstop_engine::outcome::Source;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE};
 use http::{HeaderMap, HeaderValue, Request, Response};
@@ -16,7 +17,8 @@ use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 
 use crate::client_body::RequestContent;
-use crate::forward::{self, Edits, Forward};
+use crate::edits::Edits;
+use crate::forward::{self, Forward};
 use crate::interim;
 use crate::log::Decisions;
 use crate::router::{Found, Router};
@@ -142,8 +144,14 @@ pub(crate) async fn handle(
     let Ok(mut response) = answered;
 
     // After the decision: an edit can neither make a private answer storable nor change what a copy keeps.
-    route.response_edits.apply(response.headers_mut());
-    if let Some(account) = response.extensions_mut().remove::<Account>() {
+    let account = response.extensions_mut().remove::<Account>();
+    match account.as_ref().map(|account| account.source) {
+        Some(Source::None | Source::Prepared | Source::Omitted) => {
+            route.response_edits.apply_to_own(response.headers_mut());
+        }
+        _ => route.response_edits.apply(response.headers_mut()),
+    }
+    if let Some(account) = account {
         shared.decisions.note(route.protected.state(), route.id, &account, shared.clock.mono());
         // The rest of the request may never be read: the connection cannot be used for another one.
         if upload.is_some() {

@@ -13,6 +13,7 @@ mod credentials;
 mod deadline;
 mod demo;
 mod disk;
+mod edits;
 mod half_body;
 mod head_requests;
 mod impatient;
