@@ -5,6 +5,7 @@ mod commands;
 mod demo;
 mod exit;
 mod logs;
+mod panics;
 mod printer;
 #[cfg(feature = "test-hooks")]
 mod test_hooks;

@@ -11,6 +11,7 @@
 //! | `at MONO WALL` | time since boot and the date become these, in ns |
 //! | `boot HEX` | another boot, named by 32 hexadecimal digits |
 //! | `sync on`, `sync off` | whether the kernel vouches for the date |
+//! | `panic` | a thread of its own panics |
 //! | `get` | nothing |
 //!
 //! `BACKSTOP_TEST_CLOCK` holds commands for the very start, separated by `;`: they are obeyed before anything is opened, so
@@ -87,6 +88,11 @@ fn obey(line: &str, hand: &ManualClock, frozen: &AtomicBool) -> Option<()> {
     let (command, argument) = line.split_once(' ').unwrap_or((line, ""));
     match (command, argument) {
         ("get", "") => {}
+        ("panic", "") => {
+            let thread = std::thread::Builder::new().name("doomed".into());
+            let doomed = thread.spawn(|| std::panic::panic_any("asked for\nin two lines")).ok()?;
+            let _its_own_affair = doomed.join();
+        }
         ("freeze", "") => frozen.store(true, Ordering::SeqCst),
         ("run", "") => frozen.store(false, Ordering::SeqCst),
         ("mono", step) => {

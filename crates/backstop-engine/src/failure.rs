@@ -34,15 +34,18 @@ impl Failure {
         Some(Self::new(kind, Phase::Head, Sent::Maybe))
     }
 
-    /// Statuses that are an answer about the request and can never be declared a failure.
+    /// Whether a status can never be declared a failure: all but 429 and 5xx.
+    ///
+    /// Every other 4xx is an answer about the request (RFC 9110 section 15.5): what one client asks for must not count
+    /// against the dependency or be answered with a copy. 429 says that the dependency takes no more.
     pub const fn never(status: u16) -> bool {
-        matches!(status, 100..=399 | 401 | 403 | 404 | 409 | 410 | 422)
+        !matches!(status, 429 | 500..=599)
     }
 
     /// The set of statuses that may be declared a failure.
     pub fn declarable() -> StatusSet {
         let mut set = StatusSet::EMPTY;
-        for status in 400..600 {
+        for status in 100..600 {
             if !Self::never(status) {
                 set.insert(status);
             }
@@ -203,11 +206,14 @@ mod tests {
     #[test]
     fn answers_about_the_request_can_never_be_declared_failures() {
         let set = Failure::declarable();
-        for status in [200, 204, 301, 304, 401, 403, 404, 409, 410, 422] {
-            assert!(!set.contains(status), "{status}");
+        for status in (100..500).filter(|&status| status != 429) {
+            assert!(!set.contains(status) && Failure::never(status), "{status}");
         }
-        for status in [400, 408, 418, 429, 500, 501, 503, 599] {
-            assert!(set.contains(status), "{status}");
+        for status in [429, 500, 501, 503, 599] {
+            assert!(set.contains(status) && !Failure::never(status), "{status}");
+        }
+        for status in [0, 99, 600, u16::MAX] {
+            assert!(Failure::never(status), "{status}");
         }
     }
 

@@ -5,6 +5,8 @@
 //! - `GET /readyz`: 200 while requests are accepted, 503 once the service stops. Its JSON names what is wrong without being
 //!   a reason to take traffic away: a disk that costs copies, withdrawals that the disk has not confirmed.
 
+mod visitors;
+
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,8 +19,10 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
 
+use self::visitors::{Seat, Visitors};
 use crate::client_body::RequestContent;
 use crate::disk;
 use crate::metrics;
@@ -35,8 +39,6 @@ pub(crate) struct Admin {
 
 /// A scraper that takes longer for its request than this is cut off.
 const HEAD_TIME: Duration = Duration::from_secs(5);
-/// Scrapers at once; more wait to be accepted.
-const CONNECTIONS_MAX: usize = 64;
 
 impl Admin {
     pub(crate) fn new(backstop: Backstop, shared: Arc<Shared>, pools: Vec<Pool<RequestContent>>) -> Self {
@@ -44,27 +46,29 @@ impl Admin {
     }
 
     pub(crate) async fn serve(self, listener: TcpListener) {
-        let places = Arc::new(tokio::sync::Semaphore::new(CONNECTIONS_MAX));
-        loop {
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let visitors = Visitors::new(HEAD_TIME);
+        for number in 0_u64.. {
             let Ok((stream, _)) = listener.accept().await else {
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             };
-            let admin = self.clone();
-            tokio::spawn(async move {
-                let service = service_fn(|request: Request<Incoming>| {
-                    let answer = admin.answer(request.method(), request.uri().path());
-                    async move { Ok::<_, Infallible>(answer) }
-                });
-                let _scraper_left = hyper::server::conn::http1::Builder::new()
-                    .timer(TokioTimer::new())
-                    .header_read_timeout(HEAD_TIME)
-                    .serve_connection(TokioIo::new(stream), service)
-                    .await;
-                drop(place);
-            });
+            let seat = visitors.seat(number, Instant::now());
+            let task = tokio::spawn(self.clone().converse(stream, seat));
+            visitors.runs_as(number, task.abort_handle());
         }
+    }
+
+    async fn converse(self, stream: TcpStream, seat: Seat) {
+        let service = service_fn(|request: Request<Incoming>| {
+            seat.asks(Instant::now());
+            let answer = self.answer(request.method(), request.uri().path());
+            async move { Ok::<_, Infallible>(answer) }
+        });
+        let _scraper_left = hyper::server::conn::http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_TIME)
+            .serve_connection(TokioIo::new(stream), service)
+            .await;
     }
 
     fn answer(&self, method: &Method, path: &str) -> Response<Full<Bytes>> {

@@ -9,7 +9,9 @@ use std::{cell::Cell, convert::Infallible};
 
 use backstop::clock::Clock;
 use backstop_engine::time::Mono;
-use http::{Request, Version};
+use http::header::CONTENT_LENGTH;
+use http::{Method, Request, Response, StatusCode, Version};
+use http_body::Body;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioTimer;
@@ -145,7 +147,7 @@ pub(crate) async fn serve(
     let used = Rc::new(Use::new(clock.clone()));
     let replies = Rc::new(Replies::new(limits.reply_time, clock.clone()));
     let (io, side) = TimedIo::new(stream, limits.reply_time, clock);
-    let interim = Rc::new(Writer::new(side));
+    let interim = Rc::new(Writer::new(side.clone()));
     let numbers = Cell::new(0_u64);
     let service = service_fn({
         let (thread, replies, used) = (Rc::clone(&thread), Rc::clone(&replies), Rc::clone(&used));
@@ -154,11 +156,14 @@ pub(crate) async fn serve(
             let number = numbers.get() ^ (u64::from(peer.port()) << 48);
             let streaming = used.stream(request.version());
             let (thread, interim, replies) = (Rc::clone(&thread), Rc::clone(&interim), Rc::clone(&replies));
+            let (side, is_old, method) =
+                (side.clone(), request.version() == Version::HTTP_10, request.method().clone());
             async move {
                 let client = (request.version() < Version::HTTP_2).then_some(&*interim);
                 let response = handle(&thread, peer, client, number, request).await;
+                let side = (is_old && ends_with_the_connection(&method, &response)).then_some(side);
                 Ok::<_, Infallible>(response.map(|body| match client {
-                    Some(_) => Taken::unwatched(body),
+                    Some(_) => Taken::by_connection(body, side),
                     None => replies.watch(body, streaming),
                 }))
             }
@@ -195,6 +200,15 @@ pub(crate) async fn serve(
     }
 }
 
+/// Whether an HTTP/1.0 client sees the end of this answer by the end of the connection alone (RFC 9112 section 6.3).
+fn ends_with_the_connection<B: Body>(method: &Method, response: &Response<B>) -> bool {
+    let has_content = *method != Method::HEAD
+        && !matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+    has_content
+        && !response.headers().contains_key(CONTENT_LENGTH)
+        && response.body().size_hint().exact().is_none()
+}
+
 fn builder(limits: ConnectionLimits, keep_alive: bool) -> auto::Builder<Here> {
     let mut server = auto::Builder::new(Here);
     server
@@ -202,7 +216,8 @@ fn builder(limits: ConnectionLimits, keep_alive: bool) -> auto::Builder<Here> {
         .keep_alive(keep_alive)
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head_time)
-        // hyper needs room for a minimum of one read.
+        // What is no larger when it is complete is measured again. Less than one read hyper does not accept, nor does the
+        // policy file.
         .max_buf_size(limits.head_bytes.max(8192))
         .half_close(false)
         .writev(false);

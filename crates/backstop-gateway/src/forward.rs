@@ -3,89 +3,65 @@
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 
+use backstop::canonical;
 use backstop::upstream::{CallError, Progress, Upstream};
 use backstop_engine::flow::Attempt;
-use backstop_policy::{HeaderEdits, HostHeader};
-use http::header::{CONTENT_LENGTH, HOST, HeaderName, TRANSFER_ENCODING, VIA};
-use http::uri::PathAndQuery;
+use backstop_policy::HostHeader;
+use http::header::{CONTENT_LENGTH, HOST, HeaderName, TRANSFER_ENCODING};
+use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Request, Response, Uri, Version, request};
 use http_body::Body;
 
 use crate::client_body::RequestContent;
 use crate::hop;
 use crate::strict::FORWARDING;
+use crate::target::Prefix;
 use crate::upstream::{AnswerBody, Lane};
+use crate::via;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// Header edits, ready for use.
-#[derive(Debug, Default)]
-pub(crate) struct Edits {
-    set: Vec<(HeaderName, HeaderValue)>,
-    remove: Vec<HeaderName>,
-}
-
-impl Edits {
-    /// The policy file has checked names and values; what would still be invalid is left out.
-    pub(crate) fn new(edits: &HeaderEdits) -> Self {
-        let name = |name: &str| HeaderName::from_bytes(name.as_bytes()).ok();
-        let set =
-            edits.set.iter().filter_map(|(key, value)| name(key).zip(HeaderValue::from_str(value).ok()));
-        Self { set: set.collect(), remove: edits.remove.iter().filter_map(|key| name(key)).collect() }
-    }
-
-    pub(crate) fn apply(&self, headers: &mut HeaderMap) {
-        for name in &self.remove {
-            headers.remove(name);
-        }
-        for (name, value) in &self.set {
-            headers.insert(name, value.clone());
-        }
-    }
-}
-
 /// How requests of a route are forwarded.
 #[derive(Debug)]
 pub(crate) struct Rules {
-    pub(crate) strip_prefix: Option<Box<str>>,
+    pub(crate) strip_prefix: Option<Prefix>,
     pub(crate) host: Option<HeaderValue>,
     /// For a client that names no host, as HTTP/1.0 allows; HTTP/1.1 does not (RFC 9112 section 3.2).
     pub(crate) default_host: Option<HeaderValue>,
 }
 
 impl Rules {
-    pub(crate) fn new(strip_prefix: Option<Box<str>>, host: &HostHeader, default_host: &str) -> Self {
+    pub(crate) fn new(strip_prefix: Option<&str>, host: &HostHeader, default_host: &str) -> Self {
         let host = match host {
             HostHeader::Client => None,
             HostHeader::Fixed(host) => HeaderValue::from_str(host).ok(),
         };
+        let strip_prefix = strip_prefix.map(Prefix::new);
         Self { strip_prefix, host, default_host: HeaderValue::from_str(default_host).ok() }
     }
 }
 
 /// Makes a request ready to be sent on, before anything is decided about it: copies and their keys see what the
 /// dependency will see.
-pub(crate) fn prepare(head: &mut request::Parts, peer: SocketAddr, trusted: bool, name: &str) {
+pub(crate) fn prepare(head: &mut request::Parts, peer: SocketAddr, trusted: bool, via: &str) {
     let received = head.version;
     hop::strip(&mut head.headers);
-    // The host is the target's, however it was written (RFC 9112 section 3.2.2, RFC 9113 section 8.3.1).
-    if let Some(authority) = head.uri.authority()
-        && let Ok(host) = HeaderValue::from_str(authority.as_str())
-    {
+    if let Some(host) = host(head) {
         head.headers.insert(HOST, host);
     }
     join_cookies(&mut head.headers);
     forwarded(&mut head.headers, peer.ip(), trusted);
-    let protocol = match received {
-        Version::HTTP_2 => "2",
-        Version::HTTP_10 => "1.0",
-        _ => "1.1",
-    };
-    if let Ok(via) = HeaderValue::from_str(&format!("{protocol} {name}")) {
-        head.headers.append(VIA, via);
-    }
+    via::sign(&mut head.headers, received, via);
+}
+
+/// The host is the target's, where that names one (RFC 9112 section 3.2.2, RFC 9113 section 8.3.1), in the spelling that is in
+/// the copy's key: of an origin that told spellings apart, one host's answer would become another's copy.
+fn host(head: &request::Parts) -> Option<HeaderValue> {
+    let named = || head.headers.get(HOST).and_then(|host| host.to_str().ok());
+    let authority = head.uri.authority().map(Authority::as_str).or_else(named)?;
+    HeaderValue::try_from(canonical::host(authority)).ok()
 }
 
 /// HTTP/2 may split `Cookie` into lines; HTTP/1.1 may not (RFC 9113 section 8.2.3).
@@ -123,6 +99,8 @@ fn forwarded(headers: &mut HeaderMap, peer: IpAddr, trusted: bool) {
 pub(crate) struct Forward<'a> {
     pub(crate) lane: &'a Lane<RequestContent>,
     pub(crate) rules: &'a Rules,
+    /// What it is asked for.
+    pub(crate) target: Uri,
 }
 
 impl Upstream<RequestContent> for Forward<'_> {
@@ -136,7 +114,7 @@ impl Upstream<RequestContent> for Forward<'_> {
         progress: &Progress,
     ) -> Result<Response<Self::Body>, CallError<Infallible>> {
         *request.version_mut() = Version::HTTP_11;
-        *request.uri_mut() = origin_form(request.uri(), self.rules.strip_prefix.as_deref());
+        *request.uri_mut() = self.target.clone();
         if let Some(host) = &self.rules.host {
             request.headers_mut().insert(HOST, host.clone());
         } else if !request.headers().contains_key(HOST)
@@ -152,17 +130,6 @@ impl Upstream<RequestContent> for Forward<'_> {
         hop::strip(response.headers_mut());
         Ok(response)
     }
-}
-
-/// Path and query as they came (RFC 9110 section 7.7), without the prefix.
-fn origin_form(uri: &Uri, prefix: Option<&str>) -> Uri {
-    let whole = uri.path_and_query().map_or("/", PathAndQuery::as_str);
-    let rest = prefix.and_then(|prefix| whole.strip_prefix(prefix)).unwrap_or(whole);
-    let stripped = match rest.bytes().next() {
-        Some(b'/') => PathAndQuery::try_from(rest).ok(),
-        _ => PathAndQuery::try_from(format!("/{rest}")).ok(),
-    };
-    stripped.map_or_else(|| Uri::from_static("/"), Uri::from)
 }
 
 #[cfg(test)]

@@ -21,12 +21,14 @@ use crate::admin::Admin;
 use crate::client_body::RequestContent;
 use crate::connection::ConnectionLimits;
 use crate::disk;
-use crate::forward::{self, Edits};
+use crate::edits::Edits;
+use crate::forward;
 use crate::log::Decisions;
 use crate::router::{RouteConflict, Router};
 use crate::stack::{RouteStack, Shared};
 use crate::tallies::Tallies;
 use crate::upstream::{Address, Pool, Settings};
+use crate::via::pseudonym;
 use crate::withdraws::withdraws;
 use crate::worker::{Stage, Worker};
 
@@ -101,8 +103,11 @@ impl Gateway {
             .map(|route| route_stack(&backstop, route, &routes, &hosts))
             .collect::<Result<Vec<_>, SetupError>>()?;
         let reply_time = gateway.limits.route.reply_time;
+        let head_bytes = usize::try_from(gateway.limits.head_bytes).unwrap_or(usize::MAX);
         let shared = Shared {
             name: gateway.name.clone(),
+            head_bytes,
+            via: pseudonym(&gateway.name),
             clock,
             router,
             decisions: Decisions::new(sources, route_stacks.len()),
@@ -118,7 +123,7 @@ impl Gateway {
             admin,
             threads: gateway.threads.map_or_else(cores, usize::from),
             limits: ConnectionLimits {
-                head_bytes: usize::try_from(gateway.limits.head_bytes).unwrap_or(usize::MAX),
+                head_bytes,
                 head_time: gateway.limits.head_time,
                 reply_time,
                 connections: most_connections(gateway.in_flight),
@@ -317,7 +322,7 @@ fn route_stack(
         protected: backstop.route_by_id(id, withdraws(route, all), &makes_a_copy(route, &host))?,
         dependency,
         limits: route.limits,
-        forward: forward::Rules::new(route.strip_prefix.clone(), &host, &own_host),
+        forward: forward::Rules::new(route.strip_prefix.as_deref(), &host, &own_host),
         request_edits: Edits::new(&route.request_headers),
         ignore_cookie: route.ignore_cookie,
         is_read: matches!(backstop.engine().route(id).rules.class, RouteClass::PublicRead(_)),

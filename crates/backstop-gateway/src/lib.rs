@@ -12,6 +12,7 @@ mod admin;
 mod client_body;
 mod connection;
 mod disk;
+mod edits;
 mod forward;
 mod gateway;
 mod hop;
@@ -23,8 +24,10 @@ mod stack;
 mod strict;
 mod taken;
 mod tallies;
+mod target;
 mod timed_io;
 pub mod upstream;
+mod via;
 mod withdraws;
 mod worker;
 

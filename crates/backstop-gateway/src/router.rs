@@ -2,10 +2,11 @@
 //!
 //! The most specific rule wins, whatever its place in the file: an exact host before a wildcard before none; then,
 //! segment by segment, a literal before a parameter before a rest; then a named method before any. A rule for `GET`
-//! answers `HEAD` too. Paths are compared as they were sent: what was matched is what is forwarded.
+//! answers `HEAD` too. Paths are compared in their one spelling ([`canonical`]), on both sides.
 
 use std::collections::HashMap;
 
+use backstop::canonical;
 use backstop::request::PathParameters;
 use backstop_engine::policy::RouteId;
 use backstop_policy::{HostPattern, Method, RouteSettings, Segment, Template};
@@ -102,7 +103,8 @@ impl Router {
         exact.map(|(_, site)| site).chain(wildcard.map(|(_, site)| site)).collect()
     }
 
-    /// The route for a request. `host` is in lower case and without a port.
+    /// The route for a request. `host` is in lower case, without a port and without the dot that ends an absolute name;
+    /// `path` is in its one spelling.
     pub(crate) fn find(&self, host: &str, method: &http::Method, path: &str) -> Option<Found> {
         let exact = self.exact.get(host).into_iter();
         let wildcard =
@@ -164,6 +166,7 @@ fn insert(table: &mut Table, template: &Template, rule: &Rule) -> Result<(), mat
         match segment {
             Segment::Literal(text) => {
                 pattern.push('/');
+                let text = canonical::escapes(text);
                 pattern.push_str(&text.replace('{', "{{").replace('}', "}}"));
             }
             // Numbered, so that rules may name the same place differently.

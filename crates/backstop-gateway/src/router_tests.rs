@@ -105,3 +105,15 @@ fn a_rest_stands_beside_a_parameter() {
         assert_eq!(find(method.clone(), path).as_deref(), Some(expected), "{method} {path}");
     }
 }
+
+/// RFC 3986 section 6.2.2: what is matched is the resource, not one way to write it.
+#[test]
+fn a_template_with_encodings_matches() {
+    let (router, names) = router(&[("menu", "", "GET /caf%C3%A9/{id}"), ("coded", "", "GET /a%2Fb")]);
+    let find = |path: &str| {
+        router.find("x", &http::Method::GET, path).map(|found| names[usize::from(found.route.0)].clone())
+    };
+    assert_eq!(find("/caf%C3%A9/1").as_deref(), Some("menu"));
+    assert_eq!(find("/a%2Fb").as_deref(), Some("coded"));
+    assert_eq!(find("/a/b"), None);
+}

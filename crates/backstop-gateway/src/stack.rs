@@ -8,6 +8,7 @@ use backstop::canonical;
 use backstop::request::{AlsoKey, Examined, Personal};
 use backstop::{Incoming as ToAnswer, ProtectedRoute, ReplyBody, problem, respond};
 use backstop_engine::flow::Account;
+use backstop_engine::outcome::Source;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE};
 use http::{HeaderMap, HeaderValue, Request, Response};
@@ -16,12 +17,14 @@ use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 
 use crate::client_body::RequestContent;
-use crate::forward::{self, Edits, Forward};
+use crate::edits::Edits;
+use crate::forward::{self, Forward};
 use crate::interim;
 use crate::log::Decisions;
 use crate::router::{Found, Router};
 use crate::strict::{self, Fault};
 use crate::tallies::Tallies;
+use crate::target::origin_form;
 use crate::upstream::{AnswerBody, Lane};
 
 /// The body of every answer: one that was decided about, or a few words of our own.
@@ -30,6 +33,10 @@ pub(crate) type ReplyContent = Either<ReplyBody<AnswerBody<RequestContent>>, Ful
 /// What all threads share.
 pub(crate) struct Shared {
     pub(crate) name: Box<str>,
+    /// The largest head of a request.
+    pub(crate) head_bytes: usize,
+    /// Its name in `Via`.
+    pub(crate) via: Box<str>,
     pub(crate) clock: backstop::clock::Clock,
     pub(crate) router: Router,
     pub(crate) routes: Vec<RouteStack>,
@@ -71,8 +78,11 @@ pub(crate) async fn handle(
     let shared = &*thread.shared;
     let (mut head, incoming) = request.into_parts();
 
+    if strict::is_too_large(&head, shared.head_bytes) {
+        return refuse(shared, Fault::HeadTooLarge);
+    }
     // What two parsers could read differently goes no further. Before routing: the host decides the route.
-    let host = match strict::check(&head, &shared.name) {
+    let host = match strict::check(&head, &shared.via) {
         Ok(host) => host,
         Err(fault) => return refuse(shared, fault),
     };
@@ -82,6 +92,10 @@ pub(crate) async fn handle(
         return refuse(shared, Fault::NoRoute);
     };
     let Some(route) = shared.routes.get(usize::from(route.0)) else { return refuse(shared, Fault::NoRoute) };
+    // The router has seen the prefix; should it ever not be there, the path as a whole would be another resource.
+    let Some(target) = origin_form(&head.uri, route.forward.strip_prefix.as_ref()) else {
+        return refuse(shared, Fault::Path);
+    };
     // An announced length that is too large is refused before it takes a place or a byte.
     if strict::announced_length(&head.headers).is_some_and(|bytes| bytes > route.limits.body_bytes) {
         return refuse(shared, Fault::TooLarge);
@@ -98,7 +112,7 @@ pub(crate) async fn handle(
     if trusted && let Some(told) = told_by_the_trusted(&head.headers) {
         head.extensions.insert(AlsoKey(told));
     }
-    forward::prepare(&mut head, peer, trusted, &shared.name);
+    forward::prepare(&mut head, peer, trusted, &shared.via);
     route.request_edits.apply(&mut head.headers);
     head.extensions.insert(Examined);
     if personal {
@@ -118,7 +132,7 @@ pub(crate) async fn handle(
 
     // From here on the engine decides: admission, deadline, what failed, what is answered instead.
     let Some(lane) = thread.lanes.get(route.dependency) else { return refuse(shared, Fault::NoRoute) };
-    let upstream = Forward { lane, rules: &route.forward };
+    let upstream = Forward { lane, rules: &route.forward, target };
     let entropy = std::hash::BuildHasher::hash_one(&thread.entropy, number);
     let request =
         ToAnswer { request: Request::from_parts(head, content), upload: upload.as_deref(), entropy };
@@ -130,8 +144,14 @@ pub(crate) async fn handle(
     let Ok(mut response) = answered;
 
     // After the decision: an edit can neither make a private answer storable nor change what a copy keeps.
-    route.response_edits.apply(response.headers_mut());
-    if let Some(account) = response.extensions_mut().remove::<Account>() {
+    let account = response.extensions_mut().remove::<Account>();
+    match account.as_ref().map(|account| account.source) {
+        Some(Source::None | Source::Prepared | Source::Omitted) => {
+            route.response_edits.apply_to_own(response.headers_mut());
+        }
+        _ => route.response_edits.apply(response.headers_mut()),
+    }
+    if let Some(account) = account {
         shared.decisions.note(route.protected.state(), route.id, &account, shared.clock.mono());
         // The rest of the request may never be read: the connection cannot be used for another one.
         if upload.is_some() {

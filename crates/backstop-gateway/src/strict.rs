@@ -5,16 +5,19 @@
 //! comes here; where it reads one of the two lengths as RFC 9112 section 6.3 allows (`Transfer-Encoding` before
 //! `Content-Length`), the origin gets that one reading.
 
+use backstop::canonical;
 use backstop_engine::status::Problem;
-use http::header::{CONTENT_LENGTH, EXPECT, HOST, HeaderName, TRANSFER_ENCODING, VIA};
+use http::header::{CONTENT_LENGTH, EXPECT, HOST, HeaderName, TRANSFER_ENCODING};
 use http::uri::Authority;
 use http::{Method, StatusCode, Version, request};
 
 use crate::hop;
+use crate::via;
 
 /// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Fault {
+    HeadTooLarge,
     Host,
     NominatedField,
     Framing,
@@ -28,7 +31,8 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) const ALL: [Fault; 10] = [
+    pub(crate) const ALL: [Fault; 11] = [
+        Fault::HeadTooLarge,
         Fault::Host,
         Fault::NominatedField,
         Fault::Framing,
@@ -44,6 +48,7 @@ impl Fault {
     /// The fault as one word, as in metrics and problem types.
     pub(crate) const fn token(self) -> &'static str {
         match self {
+            Fault::HeadTooLarge => "head_too_large",
             Fault::Host => "host",
             Fault::NominatedField => "nominated_field",
             Fault::Framing => "framing",
@@ -60,6 +65,7 @@ impl Fault {
     /// The last part of its problem type.
     pub(crate) const fn problem(self) -> &'static str {
         match self {
+            Fault::HeadTooLarge => "head-too-large",
             Fault::Host => "host",
             Fault::NominatedField => "nominated-field",
             Fault::Framing => "framing",
@@ -77,6 +83,7 @@ impl Fault {
     pub(crate) const fn status(self) -> StatusCode {
         match self {
             Fault::Host | Fault::NominatedField | Fault::Framing | Fault::Path => StatusCode::BAD_REQUEST,
+            Fault::HeadTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Fault::TransferCoding => StatusCode::NOT_IMPLEMENTED,
             Fault::Method => StatusCode::METHOD_NOT_ALLOWED,
             Fault::Expectation => StatusCode::EXPECTATION_FAILED,
@@ -88,11 +95,12 @@ impl Fault {
 
     pub(crate) const fn title(self) -> &'static str {
         match self {
+            Fault::HeadTooLarge => "The request's head is larger than accepted",
             Fault::Host => "The request names no host, several, or an invalid one",
             Fault::NominatedField => "Connection names a field that must reach the other end",
             Fault::Framing => "The end of the request's content is not certain",
             Fault::TransferCoding => "The request's transfer coding is not supported",
-            Fault::Path => "The path has dot segments",
+            Fault::Path => "The path cannot be forwarded as it is written",
             Fault::Method => "The method is not accepted here",
             Fault::Expectation => "The expectation cannot be met",
             Fault::Loop => "The request has passed here before",
@@ -107,7 +115,7 @@ impl Fault {
     }
 }
 
-/// Checks a head. On success the host that it addresses, in lower case and without a port.
+/// Checks a head. On success the host that it addresses, in one spelling and without a port.
 pub(crate) fn check(head: &request::Parts, own_name: &str) -> Result<Box<str>, Fault> {
     let host = host(head)?;
     if hop::nominates_end_to_end(&head.headers) {
@@ -124,7 +132,7 @@ pub(crate) fn check(head: &request::Parts, own_name: &str) -> Result<Box<str>, F
     if head.version > Version::HTTP_10 && head.headers.get_all(EXPECT).iter().any(expects_other) {
         return Err(Fault::Expectation);
     }
-    if passed_here(head, own_name) {
+    if via::passed_here(&head.headers, own_name) {
         return Err(Fault::Loop);
     }
     Ok(host)
@@ -152,10 +160,12 @@ fn host(head: &request::Parts) -> Result<Box<str>, Fault> {
         (None, None) if head.version == Version::HTTP_10 => return Ok("".into()),
         (None, None) => return Err(Fault::Host),
     };
-    if authority.as_str().contains('@') || authority.host().is_empty() || !has_plain_port(authority) {
+    // In the spelling that goes on and that is in a copy's key: a route is not left by writing its host otherwise.
+    let name = canonical::host(authority.host());
+    if authority.as_str().contains('@') || name.is_empty() || !has_plain_port(authority) {
         return Err(Fault::Host);
     }
-    Ok(authority.host().to_ascii_lowercase().into())
+    Ok(name.into())
 }
 
 /// Whether what follows the host is nothing, or a colon and a number that may be empty (RFC 3986 section 3.2.3).
@@ -228,13 +238,20 @@ fn has_dot_segment(path: &str) -> bool {
     }
 }
 
-/// Whether `Via` holds our own name as the receiver (RFC 9110 section 7.6.3).
-fn passed_here(head: &request::Parts, own_name: &str) -> bool {
-    let lines = head.headers.get_all(VIA).iter().filter_map(|line| line.to_str().ok());
-    let mut members = lines.flat_map(|line| line.split(','));
-    members.any(|member| {
-        member.split_ascii_whitespace().nth(1).is_some_and(|by| by.eq_ignore_ascii_case(own_name))
-    })
+/// Whether a head is larger than accepted. hyper asks only while the head is not complete, and so takes whatever comes with
+/// its last piece. An HTTP/2 head was measured as it came (RFC 9113 section 10.5.1).
+pub(crate) fn is_too_large(head: &request::Parts, most_bytes: usize) -> bool {
+    head.version < Version::HTTP_2 && head_bytes(head) > most_bytes
+}
+
+/// The bytes of a head in HTTP/1, without blanks around values that could be left out.
+fn head_bytes(head: &request::Parts) -> usize {
+    let origin = head.uri.authority().map_or(0, |authority| authority.as_str().len() + "http://".len());
+    let target = origin + head.uri.path_and_query().map_or(1, |target| target.as_str().len());
+    let first = head.method.as_str().len() + target + "  HTTP/1.1\r\n".len();
+    let line =
+        |(name, value): (&HeaderName, &http::HeaderValue)| name.as_str().len() + value.len() + ": \r\n".len();
+    first + head.headers.iter().map(line).sum::<usize>() + "\r\n".len()
 }
 
 /// The length that a request announces.

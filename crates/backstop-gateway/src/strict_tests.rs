@@ -19,6 +19,9 @@ const HOSTED: (&str, &str) = ("host", "shop.example");
 #[test]
 fn exactly_one_valid_host() {
     assert_eq!(get(&[("host", "Shop.Example:8080")]).as_deref(), Ok("shop.example"));
+    assert_eq!(get(&[("host", "shop.example.")]).as_deref(), Ok("shop.example"));
+    assert_eq!(get(&[("host", "shop.example.:80")]).as_deref(), Ok("shop.example"));
+    assert_eq!(get(&[("host", ".")]), Err(Fault::Host));
     assert_eq!(get(&[("host", "[::1]:80")]).as_deref(), Ok("[::1]"));
     assert_eq!(get(&[]), Err(Fault::Host));
     assert_eq!(get(&[HOSTED, HOSTED]), Err(Fault::Host));
@@ -99,4 +102,27 @@ fn what_cannot_be_forwarded_is_refused() {
     assert!(get(&[HOSTED, ("expect", "100-Continue")]).is_ok());
     assert_eq!(get(&[HOSTED, ("via", "1.1 other, 1.1 EDGE")]), Err(Fault::Loop));
     assert!(get(&[HOSTED, ("via", "1.1 edges (edge)")]).is_ok());
+}
+
+/// As many bytes as it has on the wire, where it is written without what could be left out.
+#[test]
+fn a_head_is_measured_as_it_is_written() {
+    let large = |version, method: &str, uri: &str, headers: &[(&str, &str)], most| {
+        let mut request = Request::builder().version(version).method(method).uri(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        is_too_large(&request.body(()).unwrap().into_parts().0, most)
+    };
+    for (method, uri, wire) in [
+        ("GET", "/", "GET / HTTP/1.1\r\nhost: a\r\nx: 12\r\n\r\n"),
+        ("DELETE", "/p?q=1", "DELETE /p?q=1 HTTP/1.1\r\nhost: a\r\nx: 12\r\n\r\n"),
+        ("GET", "http://a:81/p", "GET http://a:81/p HTTP/1.1\r\nhost: a\r\nx: 12\r\n\r\n"),
+        ("OPTIONS", "*", "OPTIONS * HTTP/1.1\r\nhost: a\r\nx: 12\r\n\r\n"),
+    ] {
+        let fields = [("host", "a"), ("x", "12")];
+        assert!(!large(Version::HTTP_11, method, uri, &fields, wire.len()), "{wire}");
+        assert!(large(Version::HTTP_11, method, uri, &fields, wire.len() - 1), "{wire}");
+        assert!(!large(Version::HTTP_2, method, uri, &fields, 1));
+    }
 }

@@ -21,6 +21,7 @@ use bytes::Buf;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::connection::Streaming;
+use crate::timed_io::Side;
 
 /// The replies of one connection.
 pub(crate) struct Replies {
@@ -73,7 +74,7 @@ impl Replies {
         {
             watcher.wake();
         }
-        Taken { body, watch: Some((slot, streaming)) }
+        Taken { body, slot: Some(slot), side: None, _stream: Some(streaming) }
     }
 
     /// Ends when a reply was not taken in time. Costs next to nothing while there is none.
@@ -115,13 +116,25 @@ impl Replies {
 /// A reply's body. While it lasts, so does the stream.
 pub(crate) struct Taken<B> {
     body: B,
-    watch: Option<(Rc<Slot>, Streaming)>,
+    slot: Option<Rc<Slot>>,
+    /// The connection, where its end is the end of this reply: it is told when all of it was given away.
+    side: Option<Side>,
+    _stream: Option<Streaming>,
 }
 
 impl<B> Taken<B> {
-    /// A reply that is watched elsewhere.
-    pub(crate) fn unwatched(body: B) -> Self {
-        Self { body, watch: None }
+    /// A reply that is watched by its connection. With a `side` the end of that connection is its end.
+    pub(crate) fn by_connection(body: B, side: Option<Side>) -> Self {
+        if let Some(side) = &side {
+            side.reset_unless_whole();
+        }
+        Self { body, slot: None, side, _stream: None }
+    }
+
+    fn is_whole(&self) {
+        if let Some(side) = &self.side {
+            side.is_whole();
+        }
     }
 }
 
@@ -182,8 +195,13 @@ impl<B: Body + Unpin> Body for Taken<B> {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, B::Error>>> {
         let frame = Pin::new(&mut self.body).poll_frame(context);
-        let slot = self.watch.as_ref().map(|(slot, _)| slot);
-        if let Some(slot) = slot {
+        // Nothing follows trailers.
+        if matches!(&frame, Poll::Ready(None))
+            || matches!(&frame, Poll::Ready(Some(Ok(frame))) if frame.is_trailers())
+        {
+            self.is_whole();
+        }
+        if let Some(slot) = &self.slot {
             slot.starved.set(!matches!(frame, Poll::Ready(Some(Ok(_)))));
             match (slot.pieces.get(), slot.starved.get()) {
                 (0, true) => slot.since.set(None),
@@ -192,11 +210,16 @@ impl<B: Body + Unpin> Body for Taken<B> {
                 _ => {}
             }
         }
-        frame.map_ok(|frame| frame.map_data(|data| Piece::new(data, slot.cloned())))
+        frame.map_ok(|frame| frame.map_data(|data| Piece::new(data, self.slot.clone())))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        let is_end = self.body.is_end_stream();
+        // Who is told so does not ask once more.
+        if is_end {
+            self.is_whole();
+        }
+        is_end
     }
 
     fn size_hint(&self) -> SizeHint {

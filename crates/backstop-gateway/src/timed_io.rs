@@ -5,6 +5,9 @@
 //!   taken, the clock starts anew.
 //! - An interim answer may be written only between two messages. The connection is *between* messages when everything
 //!   written was flushed since; hyper reads the next request only after that.
+//! - An HTTP/1.0 client takes the end of the connection for the end of an answer that has no length (RFC 9112 section 6.3).
+//!   So from the beginning of such an answer the connection ends with a reset, whatever ends it: the dependency, a limit, a
+//!   stop, the end of the process. Only when all of the answer is with the system it may end plainly.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -18,6 +21,7 @@ use backstop::clock::{Clock, Sleep};
 use bytes::{Buf, BytesMut};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
+use socket2::SockRef;
 use tokio::net::TcpStream;
 
 /// While more than this waits for the client, further interim answers are left out.
@@ -42,6 +46,18 @@ struct Shared {
     between: Cell<bool>,
     /// The rest of an interim answer that the socket did not take at once.
     unsent: RefCell<BytesMut>,
+    end: Cell<End>,
+}
+
+/// How the connection ends if it ends now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// With whatever was written.
+    Plain,
+    /// With a reset: part of an answer that its end would complete was written, or will be.
+    Reset,
+    /// As before, until what was handed over is written: then plainly.
+    ResetUntilFlushed,
 }
 
 impl TimedIo {
@@ -51,6 +67,7 @@ impl TimedIo {
             reply_time: Cell::new(reply_time),
             between: Cell::new(true),
             unsent: RefCell::default(),
+            end: Cell::new(End::Plain),
         });
         let side = Side(Rc::clone(&shared));
         (Self { shared, clock, stalled: None }, side)
@@ -96,6 +113,21 @@ impl Shared {
         }
     }
 
+    /// A reset instead of the usual end. It takes effect when the socket is closed, also by the system.
+    fn set_reset(&self, reset: bool) {
+        if let Ok(stream) = self.stream.try_borrow() {
+            let _gone_already = SockRef::from(&*stream).set_linger(reset.then_some(Duration::ZERO));
+        }
+    }
+
+    fn flushed(&self) {
+        self.between.set(true);
+        if self.end.get() == End::ResetUntilFlushed {
+            self.end.set(End::Plain);
+            self.set_reset(false);
+        }
+    }
+
     fn poll_unsent(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut unsent = self.unsent.borrow_mut();
         while !unsent.is_empty() {
@@ -115,6 +147,19 @@ impl Side {
     /// From now on bytes may wait this long for the client to take them.
     pub(crate) fn set_reply_time(&self, reply_time: Duration) {
         self.0.reply_time.set(reply_time);
+    }
+
+    /// An answer begins whose end is the end of the connection.
+    pub(crate) fn reset_unless_whole(&self) {
+        self.0.end.set(End::Reset);
+        self.0.set_reset(true);
+    }
+
+    /// All of that answer was handed over.
+    pub(crate) fn is_whole(&self) {
+        if self.0.end.get() == End::Reset {
+            self.0.end.set(End::ResetUntilFlushed);
+        }
     }
 
     /// Writes an interim answer now, or leaves it out if the connection is in the middle of a message.
@@ -170,7 +215,7 @@ impl Write for TimedIo {
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.shared.poll_unsent(context) {
             Poll::Ready(Ok(())) => {
-                self.shared.between.set(true);
+                self.shared.flushed();
                 self.stalled = None;
                 Poll::Ready(Ok(()))
             }

@@ -104,6 +104,7 @@ codes! {
     Factor = "BS0224", Error, "invalid factor";
     Date = "BS0225", Error, "invalid date";
     ProbePath = "BS0226", Error, "invalid path to probe";
+    NeverGone = "BS0230", Error, "a status that never withdraws a copy";
 
     UnknownReference = "BS0301", Error, "a name that is not defined";
     SameMatch = "BS0302", Error, "two routes match the same requests";
@@ -129,6 +130,8 @@ codes! {
     NoTimeToRetry = "BS0322", Error, "queue, connection and backoff leave no time for a second attempt";
     SameDependency = "BS0323", Error, "an alternative that is the dependency itself";
     ProbesOverlap = "BS0324", Error, "a probe that outlasts its interval";
+    OwnAddress = "BS0330", Error, "a dependency that is the gateway itself";
+    NotJson = "BS0331", Error, "a rule for JSON where the answer is none";
 
     NoCorrect = "BS0501", Warning, "a public read without a rule for what is correct";
     RouteAboveProcess = "BS0502", Warning, "a route's limit is above the process's";
@@ -167,6 +170,7 @@ codes! {
     SameTargetOnly = "BS0602", Note, "a write withdraws copies of its own path only";
     SeparateLane = "BS0603", Note, "copies are served beyond the route's limit";
     ConnectionsAboveResource = "BS0604", Note, "more connections than their resource bears";
+    NotShown = "BS0610", Note, "more findings than are shown";
 
     UnknownWaiver = "BS0701", Error, "a waiver of something that cannot be waived";
     WaiverReason = "BS0702", Error, "a waiver without a reason";
@@ -179,9 +183,9 @@ impl Code {
         Self::ALL.iter().copied().find(|code| code.as_str() == text)
     }
 
-    /// Whether a waiver may silence it: warnings and notes, except those about waivers.
+    /// Whether a waiver may silence it: warnings and notes, except those about waivers and about what is not shown.
     pub fn may_be_waived(self) -> bool {
-        self.severity() != Severity::Error && self != Code::UnusedWaiver
+        self.severity() != Severity::Error && !matches!(self, Code::UnusedWaiver | Code::NotShown)
     }
 }
 

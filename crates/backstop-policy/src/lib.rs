@@ -39,6 +39,7 @@ mod lower;
 mod read;
 mod reference;
 mod render;
+mod rest;
 mod settings;
 mod shape;
 mod source;

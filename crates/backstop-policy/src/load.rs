@@ -11,7 +11,7 @@ use crate::read::{Context, Node, Value};
 use crate::settings::{DependencySettings, GatewaySettings, RouteSettings, StoreSettings};
 use crate::shape::File;
 use crate::source::{Disk, FileSource, SourceMap};
-use crate::{check, lower, render_human, syntax, waiver};
+use crate::{check, lower, render_human, rest, syntax, waiver};
 
 /// A policy that holds in every part.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub struct Loaded {
     pub routes: Vec<RouteSettings>,
     /// Where every rule was written.
     pub sources: SourceMap,
-    /// Warnings and notes, by place.
+    /// Warnings and notes, by place; of more than 100, the first 100 and a note with the number of the rest.
     pub warnings: Vec<Diagnostic>,
     /// Warnings and notes that the file waives, with its reasons.
     pub waived: Vec<Waived>,
@@ -47,9 +47,10 @@ pub struct Waived {
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("the policy is refused\n\n{}", render_human(.diagnostics, .text, false))]
 pub struct Refused {
-    /// The file's text, as the renderers need it; empty if it could not be read.
+    /// The file's text, as the renderers need it; empty if it could not be read, and with replacement characters where it
+    /// is not UTF-8.
     pub text: String,
-    /// Errors, by place; at least one.
+    /// Errors, by place; at least one. Of more than 100, the first 100 and a note with the number of the rest.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -59,21 +60,37 @@ pub struct Refused {
 /// Everything that is wrong with the file, or that it cannot be read.
 pub fn load(path: &Path) -> Result<Loaded, Refused> {
     let file = path.to_string_lossy();
-    let unreadable = |why: String| {
-        let mut cx = Context::new(&file, "");
-        let message = format!("cannot read `{file}`: {why}");
-        cx.report(Finding::new(Code::Unreadable, 0..0, message).help("check the path and the permissions"));
-        Refused { text: String::new(), diagnostics: cx.finish().0 }
+    let refused = |text: String, finding: Finding| {
+        let mut cx = Context::new(&file, &text);
+        cx.report(finding);
+        Refused { diagnostics: cx.finish().0, text }
     };
-    let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|error| unreadable(error.utf8_error().to_string()))?;
+    let bytes = std::fs::read(path).map_err(|error| {
+        let finding = Finding::new(Code::Unreadable, 0..0, format!("cannot read `{file}`: {error}"));
+        refused(String::new(), finding.help("check the path and the permissions"))
+    })?;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| refused(String::from_utf8_lossy(error.as_bytes()).into_owned(), not_utf8(&error)))?;
     parse(&text, &file, &Disk).map_err(|diagnostics| Refused { text, diagnostics })
+}
+
+/// Says which byte is wrong: the first that belongs to no character, counted from 0. What precedes it is unchanged in the
+/// text with replacement characters, so line and column hold there.
+fn not_utf8(error: &std::string::FromUtf8Error) -> Finding {
+    let at = error.utf8_error().valid_up_to();
+    let message = match error.as_bytes().get(at) {
+        Some(byte) => format!("the file is not UTF-8: byte 0x{byte:02X} at offset {at}"),
+        None => format!("the file is not UTF-8 from offset {at} on"),
+    };
+    Finding::new(Code::Unreadable, at..at + 1, message)
+        .help("save it as UTF-8, the one encoding that TOML has")
 }
 
 /// Parses a policy. `file` names it in diagnostics, and its folder is where relative paths begin.
 ///
 /// # Errors
-/// Everything that is wrong, in the order of the text: errors only, for warnings judge a policy that could be run.
+/// Everything that is wrong, in the order of the text: errors only, for warnings judge a policy that could be run. Of
+/// more than 100, the first 100 and a note with the number of the rest.
 pub fn parse(text: &str, file: &str, files: &dyn FileSource) -> Result<Loaded, Vec<Diagnostic>> {
     let mut cx = Context::new(file, text);
     let document = syntax::parse(&mut cx);
@@ -98,7 +115,7 @@ pub fn parse(text: &str, file: &str, files: &dyn FileSource) -> Result<Loaded, V
         dependencies: lowered.dependencies,
         routes: lowered.routes,
         sources: SourceMap::new(file, text, sources),
-        warnings,
+        warnings: rest::bounded(warnings),
         waived,
     })
 }

@@ -35,6 +35,7 @@ const INTRODUCTION: &str = "\
 One TOML file. The whole file is refused if any part is wrong; `backstop check` says what, where and what to do.
 
 - A **duration** is a whole number and one unit: `ns`, `us`, `ms`, `s`, `m`, `h`, such as `\"300ms\"`. `\"0\"` needs no unit.
+  Any other is at least 1 ms.
 - A **size** is a whole number and one unit: `B`, `KiB`, `MiB`, `GiB`, `TiB`, each 1024 of the one before, such as
   `\"64 MiB\"`. `\"0\"` needs no unit.
 - A **rate** is a whole number per second or minute: `\"2000/s\"`, `\"600/m\"`.

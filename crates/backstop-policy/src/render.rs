@@ -1,7 +1,7 @@
 //! Diagnostics for people and for programs.
 
 use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Patch, Renderer, Snippet};
 use serde_json::{Value, json};
 
 use crate::code::Severity;
@@ -17,6 +17,9 @@ pub fn render_human(diagnostics: &[Diagnostic], text: &str, colour: bool) -> Str
     if shown.is_empty() { String::new() } else { shown.join("\n\n") + "\n" }
 }
 
+/// A longer line is not shown: nobody could read it, and it would take long to lay out.
+const LONGEST_LINE: usize = 4096;
+
 fn report<'a>(diagnostic: &'a Diagnostic, text: &'a str) -> Vec<Group<'a>> {
     let text = diagnostic.text.as_deref().unwrap_or(text);
     let level = match diagnostic.severity() {
@@ -26,26 +29,75 @@ fn report<'a>(diagnostic: &'a Diagnostic, text: &'a str) -> Vec<Group<'a>> {
     };
     let title = level.primary_title(diagnostic.message.as_str()).id(diagnostic.code.as_str());
     let mut group = Group::with_title(title);
-    if !text.is_empty() {
-        let primary = AnnotationKind::Primary.span(inside(&diagnostic.place, text));
+    let related = || diagnostic.related.iter().map(|related| &related.place);
+    let excerpt = Excerpt::around(std::iter::once(&diagnostic.place).chain(related()), text);
+    let fix = diagnostic.fix.as_ref().and_then(|fix| Some((fix, Excerpt::around([&fix.place], text)?)));
+    if let Some(excerpt) = &excerpt {
+        let primary = AnnotationKind::Primary.span(excerpt.inside(&diagnostic.place));
         let related = diagnostic.related.iter().map(|related| {
-            AnnotationKind::Context.span(inside(&related.place, text)).label(related.message.as_str())
+            AnnotationKind::Context.span(excerpt.inside(&related.place)).label(related.message.as_str())
         });
         group = group.element(
-            Snippet::source(text)
+            excerpt
+                .snippet()
                 .path(diagnostic.file.as_str())
                 .annotation(primary.label(diagnostic.label.as_deref()))
                 .annotations(related),
         );
+    } else if !text.is_empty() {
+        let start = diagnostic.place.start;
+        let origin = Origin::path(diagnostic.file.as_str()).line(start.line as usize);
+        group = group.element(origin.char_column(start.column as usize));
     }
-    let fix = diagnostic.fix.as_ref().filter(|_| !text.is_empty());
     let help = diagnostic.help.as_deref();
-    let Some(fix) = fix else {
+    let Some((fix, excerpt)) = fix else {
+        let unseen = diagnostic.fix.as_ref().map(|fix| match fix.replacement.as_str() {
+            "" => "remove it".to_owned(),
+            replacement => format!("write `{replacement}`"),
+        });
+        let help = help.map(str::to_owned).or(unseen);
         return vec![group.elements(help.map(|help| Level::HELP.message(help)))];
     };
     let title = help.unwrap_or(if fix.replacement.is_empty() { "remove it" } else { "write" });
-    let patch = Patch::new(inside(&fix.place, text), fix.replacement.as_str());
-    vec![group, Level::HELP.secondary_title(title).element(Snippet::source(text).patch(patch))]
+    let patch = Patch::new(excerpt.inside(&fix.place), fix.replacement.as_str());
+    vec![group, Level::HELP.secondary_title(title).element(excerpt.snippet().patch(patch))]
+}
+
+/// The lines that hold some places. To lay out the whole text for each diagnostic would take as long as the text is.
+#[derive(Debug)]
+struct Excerpt<'a> {
+    text: &'a str,
+    /// Where the lines begin in the whole text.
+    start: usize,
+    /// The first line's number, from 1.
+    line: usize,
+}
+
+impl<'a> Excerpt<'a> {
+    /// `None` where nothing could be read or a line is too long.
+    fn around<'p>(places: impl IntoIterator<Item = &'p Place>, text: &'a str) -> Option<Self> {
+        let (mut start, mut end, mut line) = (text.len(), 0, u32::MAX);
+        for place in places {
+            let bytes = inside(place, text);
+            (start, end) = (start.min(bytes.start), end.max(bytes.end));
+            line = line.min(place.start.line);
+        }
+        let start = text.get(..start)?.rfind('\n').map_or(0, |at| at + 1);
+        let end = text.get(end..)?.find('\n').map_or(text.len(), |at| end + at + 1);
+        let lines = text.get(start..end).filter(|_| !text.is_empty())?;
+        let is_readable = lines.split('\n').all(|line| line.len() <= LONGEST_LINE);
+        is_readable.then_some(Self { text: lines, start, line: line as usize })
+    }
+
+    fn snippet<T: Clone>(&self) -> Snippet<'a, T> {
+        Snippet::source(self.text).line_start(self.line)
+    }
+
+    fn inside(&self, place: &Place) -> std::ops::Range<usize> {
+        let moved = |byte: usize| byte.saturating_sub(self.start);
+        let end = self.text.ceil_char_boundary(moved(place.bytes.end));
+        self.text.floor_char_boundary(moved(place.bytes.start)).min(end)..end
+    }
 }
 
 /// The bytes of a place, kept inside the text whatever text the caller gives.

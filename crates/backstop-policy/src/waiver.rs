@@ -49,7 +49,8 @@ fn read_one(table: &WaiverTable, cx: &mut Context<'_>) -> Option<Waiver> {
                 format!("there is no diagnostic `{text}`"),
             );
             let waivable = Code::ALL.iter().filter(|code| code.may_be_waived()).map(|code| code.as_str());
-            cx.report(match suggest::closest(text, waivable) {
+            let close = cx.has_room().then(|| suggest::closest(text, waivable));
+            cx.report(match close.flatten() {
                 Some(close) => finding.fix(code.bytes.clone(), format!("\"{close}\"")),
                 None => finding.help("codes are written like `BS0501`"),
             });

@@ -373,13 +373,27 @@ fn an_unreadable_file_is_a_diagnostic_too() {
 }
 
 #[test]
-fn a_file_that_is_not_utf_8_is_refused() {
-    let path = std::env::temp_dir().join(format!("backstop-policy-{}.toml", std::process::id()));
-    std::fs::write(&path, b"a = \"\xff\"\n").unwrap();
+fn a_file_that_is_not_utf_8_is_refused_with_the_byte() {
+    let folder = std::env::temp_dir().join(format!("backstop-policy-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("policy.toml");
+    std::fs::write(&path, b"# \xc3\xa9\na = \"\xff\xfe\"\n").unwrap();
     let refused = load(&path).unwrap_err();
-    std::fs::remove_file(&path).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(refused.diagnostics[0].code, Code::Unreadable);
-    assert!(refused.to_string().contains("invalid utf-8"), "{refused}");
+    assert_eq!(refused.diagnostics[0].place.bytes.start, 10);
+    let shown = refused.to_string().replace(&format!("{}/", folder.display()), "");
+    assert_snapshot!(shown, @r#"
+    the policy is refused
+
+    error[BS0001]: the file is not UTF-8: byte 0xFF at offset 10
+     --> policy.toml:2:6
+      |
+    2 | a = "��"
+      |      ^
+      |
+      = help: save it as UTF-8, the one encoding that TOML has
+    "#);
 }
 
 #[test]

@@ -39,9 +39,16 @@ fn accepted(fragment: &str) {
 
 #[test]
 fn matches() {
-    for good in
-        ["*", "* /", "GET /", "GET /a/", "M-SEARCH /a", "GET /a/{b}/{c*}", "GET /%C3%B1", "GET /a;v=1:2@x"]
-    {
+    for good in [
+        "*",
+        "* /",
+        "GET /",
+        "GET /a/",
+        "M-SEARCH /a",
+        "GET /a/{b}/{c*}",
+        "GET /%C3%B1/%2F",
+        "GET /a;v=1:2@x",
+    ] {
         accepted(&direct(&format!("match = {good:?}")));
     }
     for bad in [
@@ -65,6 +72,10 @@ fn matches() {
         "GET /ñ",
         "GET /%zz",
         "GET /%a",
+        "GET /%61",
+        "GET /x/%c3%b1",
+        "GET /a%2fb",
+        "GET /%2E%2e/x",
         "GET  /a",
         "GET /a b",
     ] {
@@ -124,8 +135,23 @@ fn header_edits() {
             Code::ReservedHeader,
         );
     }
-    for name in ["Date", "age", "Cache-Control", "backstop", "cache-status", "proxy-status", "expires", "via"]
-    {
+    for name in [
+        "Date",
+        "age",
+        "Cache-Control",
+        "CDN-Cache-Control",
+        "x-my-cache-control",
+        "backstop-cache-control",
+        "Surrogate-Control",
+        "backstop",
+        "cache-status",
+        "proxy-status",
+        "expires",
+        "via",
+        "Content-Type",
+        "content-encoding",
+        "content-range",
+    ] {
         refused(
             &direct(&format!("response_headers = {{ set = {{ {name} = \"x\" }} }}")),
             Code::ReservedHeader,
@@ -134,6 +160,12 @@ fn header_edits() {
     }
     accepted(&direct(
         "request_headers = { set = { cache-control = \"no-cache\", x-a = \"\" }, remove = [\"x-b\"] }",
+    ));
+    accepted(&direct(
+        "request_headers = { set = { content-type = \"text/plain\", cdn-cache-control = \"x\" } }",
+    ));
+    accepted(&direct(
+        "response_headers = { set = { cache-controls = \"x\" }, remove = [\"content-language\"] }",
     ));
     for name in ["range", "if-range", "if-modified-since", "cache-control"] {
         let edit = format!("request_headers = {{ set = {{ {name} = \"x\" }} }}");
@@ -169,6 +201,13 @@ fn key_parts() {
 #[test]
 fn pointers_and_media_types() {
     accepted(&read("correct = { type = \"Application/vnd.x+json\", has = [\"\", \"/\", \"/a~1b/~0\"] }"));
+    for rule in ["has = [\"/id\"]", "echo = { \"/id\" = \"path.id\" }"] {
+        refused(&read(&format!("correct = {{ type = \"text/html\", {rule} }}")), Code::NotJson);
+        for good in ["type = \"application/problem+json\", ", "type = \"APPLICATION/JSON\", ", ""] {
+            accepted(&read(&format!("correct = {{ {good}{rule} }}")));
+        }
+    }
+    accepted(&read("correct = { type = \"text/html\", has = [], echo = {} }"));
     for bad in ["a", "/~", "/~2", "#/a"] {
         refused(&read(&format!("correct = {{ has = [{bad:?}] }}")), Code::Pointer);
     }
@@ -213,14 +252,24 @@ fn stand_ins() {
 
 #[test]
 fn statuses() {
-    for bad in ["401", "403", "404", "409", "410", "422", "200", "302"] {
+    for bad in (200..500).filter(|&status| status != 429) {
         refused(&direct(&format!("declared = [{bad}]")), Code::NeverFailure);
     }
     for bad in ["0", "99", "100", "600", "-1", "70000"] {
         refused(&direct(&format!("declared = [{bad}]")), Code::Status);
     }
     refused(&direct("declared = [500, 500]"), Code::Repeated);
-    accepted(&direct("declared = [429, 500]"));
+    accepted(&direct("declared = [429, 500, 501, 599]"));
+    let gone = |status: u16| read(&format!("gone = {{ status = [{status}] }}"));
+    for status in (300..500).filter(|status| ![304, 429].contains(status)) {
+        accepted(&gone(status));
+    }
+    for status in (200..300).chain([304, 429]).chain(500..600) {
+        refused(&gone(status), Code::NeverGone);
+    }
+    for status in [100, 199, 600] {
+        refused(&gone(status), Code::Status);
+    }
 }
 
 #[test]
@@ -228,7 +277,8 @@ fn prefixes() {
     accepted(&direct("match = [\"GET /a/b\", \"PUT /a/{c}\", \"* /a/{rest*}\"]\nstrip_prefix = \"/a\""));
     refused(&direct("match = \"GET /ab\"\nstrip_prefix = \"/a\""), Code::StripPrefix);
     refused(&direct("match = \"*\"\nstrip_prefix = \"/a\""), Code::StripPrefix);
-    for bad in ["a", "/", "/a/", "/{a}", "/a//b", ""] {
+    accepted(&direct("match = \"GET /%2F/b\"\nstrip_prefix = \"/%2F\""));
+    for bad in ["a", "/", "/a/", "/{a}", "/a//b", "", "/%61", "/%2f", "/é"] {
         refused(&direct(&format!("match = \"GET /a/b\"\nstrip_prefix = {bad:?}")), Code::Match);
     }
 }
@@ -243,11 +293,127 @@ fn numbers() {
     for (value, code) in [("\"0\"", Code::Zero), ("300", Code::Duration), ("\"10000h\"", Code::OutOfRange)] {
         refused(&direct("").replace("\"300ms\"", value), code);
     }
+    let head = |size: &str| {
+        format!("[gateway]\nlisten = \"[::1]:1\"\nin_flight = 1000\nlimits = {{ head = {size:?} }}\n")
+    };
+    accepted(&head("8 KiB"));
+    for (size, code) in [("8191 B", Code::OutOfRange), ("1 B", Code::OutOfRange), ("0", Code::Zero)] {
+        refused(&head(size), code);
+    }
+    for disk in ["0", "0 B", "1 MiB", "1024 KiB"] {
+        accepted(&format!("[store]\nsnapshots = {{ disk = {disk:?} }}\n"));
+    }
+    for disk in ["1 B", "1023 KiB", "1048575 B"] {
+        refused(&format!("[store]\nsnapshots = {{ disk = {disk:?} }}\n"), Code::OutOfRange);
+    }
     refused("[store]\nsnapshots = { memory = 64 }\n", Code::Size);
     refused("[store]\nsnapshots = { memory = \"9999 TiB\" }\n", Code::OutOfRange);
     let room = "[store]\nsnapshots = { memory = \"0\", disk = \"0\" }\n";
     refused(&(room.to_owned() + &read("")), Code::NoRoom);
     accepted(room);
+}
+
+/// A gateway with these addresses, and a dependency with this URL.
+fn addresses(listen: &str, admin: Option<&str>, url: &str) -> String {
+    let admin = admin.map(|admin| format!("admin = {admin:?}\n")).unwrap_or_default();
+    format!("[gateway]\nlisten = {listen}\n{admin}in_flight = 1000\n[dependency.catalog]\nurl = {url:?}\n")
+}
+
+#[test]
+fn listeners_never_share_an_address() {
+    let own = |listen: &str, admin: Option<&str>| addresses(listen, admin, "http://192.0.2.1:9001");
+    for (one, other) in [
+        ("127.0.0.1:8080", "127.0.0.1:8080"),
+        ("0.0.0.0:8080", "127.0.0.1:8080"),
+        ("0.0.0.0:8080", "10.0.0.7:8080"),
+        ("[::]:8080", "[::1]:8080"),
+        ("[::]:8080", "127.0.0.1:8080"),
+        ("[::]:8080", "0.0.0.0:8080"),
+        ("0.0.0.0:8080", "[::ffff:127.0.0.1]:8080"),
+        ("127.0.0.1:8080", "[::ffff:127.0.0.1]:8080"),
+    ] {
+        for (one, other) in [(one, other), (other, one)] {
+            refused(&own(&format!("[{one:?}, {other:?}]"), None), Code::SameAddress);
+            refused(&own(&format!("{one:?}"), Some(other)), Code::SameAddress);
+        }
+    }
+    for taken in ["127.0.0.1:9901", "0.0.0.0:9901", "[::]:9901"] {
+        refused(&own(&format!("{taken:?}"), None), Code::SameAddress);
+        accepted(&own(&format!("{taken:?}"), Some("127.0.0.1:9902")));
+    }
+    for apart in [
+        r#"["127.0.0.1:8080", "127.0.0.1:8081"]"#,
+        r#"["127.0.0.1:8080", "127.0.0.2:8080"]"#,
+        r#"["0.0.0.0:8080", "[::1]:8080"]"#,
+        r#"["0.0.0.0:8080", "127.0.0.1:8081"]"#,
+        r#"["127.0.0.1:0", "127.0.0.1:0", "0.0.0.0:0"]"#,
+        r#"["[fe80::1%1]:8080", "[fe80::1%2]:8080"]"#,
+        r#""[::1]:9901""#,
+    ] {
+        accepted(&own(apart, None));
+    }
+}
+
+#[test]
+fn a_gateway_never_calls_itself() {
+    let calls = |listen: &str, url: &str| addresses(&format!("{listen:?}"), None, url);
+    for (listen, url) in [
+        ("127.0.0.1:8080", "http://127.0.0.1:8080"),
+        ("127.0.0.1:8080", "http://LOCALHOST:8080/"),
+        ("127.0.0.1:8080", "http://0.0.0.0:8080"),
+        ("127.0.0.1:8080", "http://[::ffff:127.0.0.1]:8080"),
+        ("127.0.0.1:80", "http://shop.localhost"),
+        ("0.0.0.0:8080", "http://127.0.0.2:8080"),
+        ("[::]:8080", "http://127.0.0.1:8080"),
+        ("[::]:8080", "http://[::1]:8080"),
+        ("[::1]:8080", "http://[::]:8080"),
+        ("10.0.0.7:8080", "http://10.0.0.7:8080"),
+        ("127.0.0.1:8080", "http://127.0.0.1:9901"),
+    ] {
+        refused(&calls(listen, url), Code::OwnAddress);
+    }
+    for (listen, url) in [
+        ("127.0.0.1:8080", "http://127.0.0.1:8081"),
+        ("127.0.0.1:8080", "http://127.0.0.2:8080"),
+        ("127.0.0.1:8080", "http://[::1]:8080"),
+        ("0.0.0.0:8080", "http://10.0.0.7:8080"),
+        ("0.0.0.0:8080", "http://[::1]:8080"),
+        ("0.0.0.0:8080", "http://shop.example:8080"),
+        ("10.0.0.7:8080", "http://localhost:8080"),
+        ("127.0.0.1:0", "http://127.0.0.1:80"),
+    ] {
+        accepted(&calls(listen, url));
+    }
+    refused(&addresses("\"127.0.0.1:8080\"", Some("10.0.0.7:1"), "http://10.0.0.7:1"), Code::OwnAddress);
+    let several = addresses("\"127.0.0.1:8080\"", None, "http://x")
+        .replace("\"http://x\"", "[\"http://127.0.0.1:9001\", \"http://127.0.0.1:8080\"]");
+    refused(&several, Code::OwnAddress);
+}
+
+#[test]
+fn no_duration_is_shorter_than_a_millisecond() {
+    let gateway = |line: &str| format!("[gateway]\nlisten = \"[::1]:1\"\nin_flight = 1000\n{line}\n");
+    let dependency = |line: &str| format!("[dependency.catalog]\nurl = \"http://x\"\n{line}\n");
+    let limits = |key: &str, time: &str| format!("limits = {{ {key} = {time:?} }}");
+    for (time, holds) in [("1ms", true), ("1000us", true), ("999us", false), ("1ns", false)] {
+        let policies = [
+            direct("").replace("\"300ms\"", &format!("{time:?}")),
+            direct(&format!("idle = {time:?}")),
+            direct(&format!("abandon_hold = {time:?}")),
+            direct(&limits("body_time", time)),
+            read("").replace("\"60s\"", &format!("{time:?}")),
+            gateway(&limits("head_time", time)),
+            gateway(&limits("reply_time", time)),
+            dependency(&format!("connect = {time:?}")),
+            dependency(&format!("queue = {time:?}")),
+            dependency(&format!("idle = {time:?}")),
+        ];
+        for policy in policies {
+            if holds { accepted(&policy) } else { refused(&policy, Code::OutOfRange) }
+        }
+    }
+    accepted(&direct("abandon_hold = \"0\""));
+    accepted(&dependency("queue = \"0ms\""));
 }
 
 #[test]
@@ -264,6 +430,12 @@ fn everything_of_a_later_version_is_named_as_such() {
         refused(&format!("[{table}]\nrate = \"2000/s\"\n"), Code::NotAvailable);
     }
     refused("[gateway]\nlisten = \"[::1]:1\"\nin_flight = 1000\ntls = {}\n", Code::NotAvailable);
+    for listen in ["{ tls = {} }", "[{ address = \"[::1]:1\", tls = {} }]", "[\"[::1]:1\", { tls = 1 }]"] {
+        refused(&format!("[gateway]\nlisten = {listen}\nin_flight = 1000\n"), Code::NotAvailable);
+    }
+    refused("[[gateway.listen]]\ntls = {}\n[gateway]\nin_flight = 1000\n", Code::NotAvailable);
+    refused("[gateway]\nlisten = { address = \"[::1]:1\" }\nin_flight = 1000\n", Code::WrongType);
+    refused("[dependency.catalog]\nurl = { address = \"http://x\", tls = {} }\n", Code::NotAvailable);
     refused("[gateway]\nlisten = \"[::1]:1\"\nin_flight = 1000\nmode = \"observe\"\n", Code::NotAvailable);
     refused("[store]\nledger = \"postgresql\"\n", Code::NotAvailable);
 }

@@ -241,9 +241,10 @@ where
         let Some(asking) = self.asking.take() else { return Event::Propagated { attempt: id } };
         progress.enter(Phase::Head);
         match asking.await {
-            Told::Value => {
-                Event::Head { attempt: id, head: HeadFacts { status: 200, has_body: true, degraded: None, ..HeadFacts::default() } }
-            }
+            Told::Value => Event::Head {
+                attempt: id,
+                head: HeadFacts { status: 200, has_body: true, degraded: None, ..HeadFacts::default() },
+            },
             Told::Failure(kind) => {
                 Event::Failed { attempt: id, failure: Failure::new(kind, Phase::Head, Sent::Maybe) }
             }

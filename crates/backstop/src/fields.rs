@@ -123,16 +123,38 @@ pub fn degraded(headers: &HeaderMap) -> Option<Duration> {
             if Outcome::ALL.iter().any(|known| known.token() == outcome.as_str()) => {}
         _ => return Some(Duration::MAX),
     }
-    let seconds = match (dictionary.get("age"), item("age")) {
-        (None, _) => headers.contains_key(AGE).then(|| crate::storable::received_age(headers)),
-        (Some(_), Some(BareItem::Integer(seconds))) => {
-            let said = u64::try_from(i64::from(*seconds)).ok().map(Duration::from_secs);
-            Some(said.map_or(Duration::MAX, |said| said.max(crate::storable::received_age(headers))))
-        }
-        (Some(_), _) => Some(Duration::MAX),
+    let said = match (dictionary.get("age"), item("age")) {
+        (None, _) => None,
+        (Some(_), Some(BareItem::Integer(seconds))) => Some(u64::try_from(i64::from(*seconds)).ok()),
+        (Some(_), _) => Some(None),
     };
-    // Without any age it is no copy: a part left out, or prepared beforehand.
-    Some(seconds.map_or(Duration::ZERO, |seconds| seconds.saturating_add(ALMOST_A_SECOND)))
+    // Whatever says an age says it in a way that can be understood, or it is older than anything.
+    let ages: Option<Vec<u64>> = ages(headers).chain(said).collect();
+    let oldest = ages.map(|ages| ages.into_iter().max());
+    let needs_none = match item("source") {
+        None => true,
+        Some(BareItem::Token(source)) => AGELESS.iter().any(|known| known.token() == source.as_str()),
+        Some(_) => false,
+    };
+    Some(match oldest {
+        Some(Some(seconds)) => Duration::from_secs(seconds).saturating_add(ALMOST_A_SECOND),
+        Some(None) if needs_none => Duration::ZERO,
+        Some(None) | None => Duration::MAX,
+    })
+}
+
+/// What is no copy of an earlier answer needs no age: a part left out or prepared beforehand, and what another dependency says.
+const AGELESS: [Source; 5] =
+    [Source::Omitted, Source::Prepared, Source::Alternative, Source::Primary, Source::None];
+
+/// Every member of every `Age` line, in whole seconds; `None` for one that is none.
+fn ages(headers: &HeaderMap) -> impl Iterator<Item = Option<u64>> {
+    headers.get_all(AGE).iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b',')).map(|member| {
+        let digits = member.trim_ascii();
+        let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+        // What is too long for a number is older than anything too.
+        is_number.then(|| std::str::from_utf8(digits).ok()?.parse().ok()).flatten()
+    })
 }
 
 /// The lines of a Structured Field as one (RFC 9651 section 4.2), or `None` if there is none.
@@ -259,12 +281,26 @@ mod tests {
             "outcome=fallback, age=-1",
             "outcome=fallback, age=(9)",
             "outcome=fallback, age",
+            "outcome=fallback, source=snapshot",
+            "outcome=fallback;age=9, source=cache",
+            "outcome=fallback, source=elsewhere",
         ];
         for field in unreadable {
             let mut headers = HeaderMap::new();
             headers.insert(BACKSTOP, HeaderValue::from_static(field));
             assert_eq!(degraded(&headers), Some(Duration::MAX), "{field}");
         }
+        for age in ["9.7", "", "x", "9, x", "99999999999999999999"] {
+            let mut headers = HeaderMap::new();
+            headers.insert(BACKSTOP, HeaderValue::from_static("outcome=fallback, age=1"));
+            headers.insert(AGE, HeaderValue::from_static(age));
+            assert_eq!(degraded(&headers), Some(Duration::MAX), "{age}");
+        }
+        let mut two_ages = HeaderMap::new();
+        two_ages.insert(BACKSTOP, HeaderValue::from_static("outcome=fallback, source=snapshot"));
+        two_ages.append(AGE, HeaderValue::from_static("0"));
+        two_ages.append(AGE, HeaderValue::from_static("3, 9"));
+        assert_eq!(degraded(&two_ages), Some(Duration::new(9, 999_999_999)));
         let mut two_lines = HeaderMap::new();
         two_lines.append(BACKSTOP, HeaderValue::from_static("outcome=fallback, source=snapshot, age=59"));
         two_lines.append(BACKSTOP, HeaderValue::from_static("\""));

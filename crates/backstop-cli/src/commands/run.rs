@@ -5,14 +5,14 @@ use std::fmt::Display;
 use backstop_gateway::{BindError, Gateway};
 use backstop_policy::Loaded;
 use backstop_store::{DiskState, OpenReport};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::Run;
 use crate::exit::Exit;
-use crate::logs;
 use crate::printer::Printer;
+use crate::{logs, panics};
 
-/// Serves a policy until SIGTERM or SIGINT. A second signal ends at once.
+/// Serves a policy until SIGTERM or SIGINT. A second one ends at once.
 pub(crate) fn run(arguments: &Run, printer: Printer) -> Exit {
     let loaded = match backstop_policy::load(&arguments.policy) {
         Ok(loaded) => loaded,
@@ -23,6 +23,7 @@ pub(crate) fn run(arguments: &Run, printer: Printer) -> Exit {
         }
     };
     let _log_ends_with_the_command = logs::start(arguments.log, std::io::stderr());
+    panics::log();
     match serve(loaded, printer) {
         Ok(()) => Exit::Success,
         Err(error) => {
@@ -51,6 +52,7 @@ fn serve(loaded: Loaded, printer: Printer) -> Result<(), Box<dyn std::error::Err
         // Before anything is bound: a signal that comes during the start must not be lost.
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
+        let hangup = signal(SignalKind::hangup())?;
         #[cfg(feature = "test-hooks")]
         let clock = crate::test_hooks::clock()?;
         #[cfg(not(feature = "test-hooks"))]
@@ -62,6 +64,7 @@ fn serve(loaded: Loaded, printer: Printer) -> Result<(), Box<dyn std::error::Err
             printer.note(format_args!("listening on http://{address}"));
         }
         printer.note(format_args!("metrics on http://{}/metrics", bound.admin));
+        tokio::spawn(ignore(hangup));
         gateway
             .run(async {
                 tokio::select! {
@@ -80,6 +83,17 @@ fn serve(loaded: Loaded, printer: Printer) -> Result<(), Box<dyn std::error::Err
             .await?;
         Ok(())
     })
+}
+
+/// By default SIGHUP ends a process at once. It is what service managers send for a reload, and what a closed terminal sends;
+/// neither means that requests should be cut.
+async fn ignore(mut hangup: Signal) {
+    while hangup.recv().await.is_some() {
+        tracing::warn!(
+            target: "backstop::run",
+            "SIGHUP is ignored: a reload is not available in this version; restart to use another policy"
+        );
+    }
 }
 
 #[expect(clippy::exit, reason = "the second signal means: now")]

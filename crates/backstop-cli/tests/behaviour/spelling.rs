@@ -1,7 +1,7 @@
 //! Two spellings of one resource are one resource (RFC 3986 section 6.2.2): a write by one withdraws what was read by the
-//! other. What is forwarded stays as it came.
+//! other. The path is forwarded as it came, the host in its one spelling.
 
-use backstop_lab::origin::{Behaviour, Matcher};
+use backstop_lab::origin::{Answer, Behaviour, Matcher};
 
 use crate::support::shop::SPANISH;
 use crate::support::{Policy, Shop, expect, product, run};
@@ -95,5 +95,64 @@ fn another_spelling_leads_to_the_same_route() {
         shop.gateway.get("/%70/%31", &SPANISH).await;
         shop.goes_down().await;
         expect::copy(&shop.gateway.get("/p/1", &SPANISH).await, &product("%31", "first", "es"), 0, "connect");
+    });
+}
+
+/// What is cut off before forwarding is cut off however it is spelt: else two resources would lie under one key.
+#[test]
+fn another_spelling_of_the_prefix_asks_for_the_same_resource() {
+    run(async {
+        for path in ["/p/1", "/%70/1", "/%70/%31"] {
+            let shop = Shop::with(|origin| {
+                Policy::empty()
+                    .dependency("catalog", origin, "")
+                    .route("description.public_read", &Policy::description("strip_prefix = \"/p\""))
+            })
+            .await;
+            shop.origin
+                .default(Behaviour::from_fn(|request| Answer::json(product("1", &request.target, "es"))));
+            let target = path.replacen("/%70", "", 1).replacen("/p", "", 1);
+            let body = product("1", &target, "es");
+            expect::live(&shop.gateway.get(path, &SPANISH).await, 200, &body);
+            shop.goes_down().await;
+            expect::copy(&shop.get("1").await, &body, 0, "connect");
+        }
+    });
+}
+
+/// A template is one path, however the request is spelt.
+#[test]
+fn a_template_matches_in_every_spelling() {
+    run(async {
+        let shop = Shop::with(|origin| {
+            let lines =
+                "match = \"GET /caf%C3%A9/{id}\"\ndependency = \"catalog\"\ndeadline = \"2s\"\nin_flight = 4";
+            Policy::empty().dependency("catalog", origin, "").route("menu.direct", lines)
+        })
+        .await;
+        for path in ["/caf%c3%a9/1", "/caf%C3%A9/1", "/%63%61f%C3%a9/1"] {
+            assert_eq!(shop.gateway.get(path, &SPANISH).await.status(), 200, "{path}");
+            let seen = shop.origin.requests().last().expect("the read").target.clone();
+            assert_eq!(seen, path, "forwarded as it came");
+        }
+    });
+}
+
+/// An origin that chooses by the host, byte for byte, must not leave the answer of one spelling as the copy of another.
+#[test]
+fn another_spelling_of_the_host_asks_the_same_host() {
+    run(async {
+        for host in ["shop.example.", "shop.example:80", "SHOP.Example", "shop.example:"] {
+            let shop = Shop::open().await;
+            shop.origin.default(Behaviour::from_fn(|request| {
+                let told = |name| request.header(name).unwrap_or("none");
+                let hosts = format!("{} {}", told("host"), told("x-forwarded-host"));
+                Answer::json(product("1", &hosts, "es"))
+            }));
+            let body = product("1", "shop.example shop.example", "es");
+            expect::live(&shop.gateway.get("/p/1", &on(host)).await, 200, &body);
+            shop.goes_down().await;
+            expect::copy(&shop.get("1").await, &body, 0, "connect");
+        }
     });
 }

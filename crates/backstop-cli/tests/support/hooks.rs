@@ -67,6 +67,11 @@ impl Hand {
         self.say(&format!("wall +{}", by.as_nanos()));
     }
 
+    /// A thread of the gateway panics.
+    pub fn panic(&mut self) {
+        self.say("panic");
+    }
+
     /// Time since boot alone, in nanoseconds.
     pub fn mono(&mut self, ns: i64) {
         self.say(&format!("mono {ns:+}"));

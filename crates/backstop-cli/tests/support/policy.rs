@@ -66,6 +66,12 @@ impl Policy {
         self
     }
 
+    /// Without a line of `[gateway]`.
+    pub fn without(mut self, key: &str) -> Self {
+        self.gateway.retain(|line| line.split('=').next().unwrap_or_default().trim() != key);
+        self
+    }
+
     /// A line of `[store]`; it replaces one of the same key.
     pub fn store(mut self, line: &str) -> Self {
         replace(&mut self.store, line);

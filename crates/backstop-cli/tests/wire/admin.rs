@@ -1,9 +1,11 @@
 //! The operators' port.
 
+use std::time::Duration;
+
 use backstop_lab::client;
 
 use crate::raw::Wires;
-use crate::support::run;
+use crate::support::{BOUND, run};
 
 #[test]
 fn it_says_that_the_process_lives_and_is_ready() {
@@ -60,5 +62,31 @@ fn scrapers_do_not_disturb_clients() {
         }
         drop(silent);
         assert_eq!(wires.gateway.metrics().await.outcome("normal"), 10);
+    });
+}
+
+/// Far more of them than there are places, none of which says a whole word: whoever asks is answered at once, before
+/// silence has come to its limit of 5 s, and then they are closed.
+#[test]
+fn silent_connections_keep_no_scraper_out() {
+    run(async {
+        let wires = Wires::open().await;
+        let mut silent = Vec::new();
+        for number in 0..400 {
+            let mut connection = client::Connection::open(wires.gateway.admin).await.unwrap().bound(BOUND);
+            if number % 2 == 0 {
+                connection.send(b"GET /metrics HT").await.unwrap();
+            }
+            silent.push(connection);
+        }
+        let asking = async {
+            for path in ["/metrics", "/readyz", "/livez"] {
+                assert_eq!(client::get(wires.gateway.admin, path, &[]).await.unwrap().status(), 200);
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(3), asking).await.expect("nobody waits for the silent");
+        for connection in &mut silent {
+            assert_ne!(connection.read_to_end().await.ending, client::Ending::TimedOut);
+        }
     });
 }

@@ -109,7 +109,7 @@ fn the_host_is_the_clients_own_or_the_one_that_is_fixed() {
     run(async {
         let wires = Wires::open().await;
         wires.gateway.get("/p/1", &[("Host", "Shop.Example:8443")]).await;
-        assert_eq!(wires.origin.requests()[0].header("host"), Some("Shop.Example:8443"));
+        assert_eq!(wires.origin.requests()[0].header("host"), Some("shop.example:8443"));
         let fixed = Wires::with(|origin| {
             Policy::empty()
                 .dependency("catalog", origin, "host = \"catalog.internal\"")

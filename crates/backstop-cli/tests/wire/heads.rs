@@ -1,7 +1,9 @@
 //! Requests whose head is no head, or says what nobody can be sure of.
 
-use crate::raw::Wires;
-use crate::support::run;
+use std::time::Duration;
+
+use crate::raw::{Wires, everything, read_out};
+use crate::support::{Gateway, Metrics, run};
 
 /// The gateway's own word for the fault, or `None` where the parser already refuses.
 type Fault = Option<&'static str>;
@@ -63,7 +65,7 @@ fn a_head_with_any_doubt_is_refused_and_the_connection_closes() {
                 Some(fault) => ("backstop_requests_refused_early_total", format!("fault=\"{fault}\"")),
                 None => ("backstop_malformed_total", String::new()),
             };
-            let count = |metrics: &crate::support::Metrics| metrics.sum(name, &[&label]);
+            let count = |metrics: &Metrics| metrics.sum(name, &[&label]);
             let after = wires.gateway.metrics_or_last(|now| count(now) > count(&before)).await;
             assert_eq!(count(&after), count(&before) + 1.0, "{what} is counted once");
             if fault.is_some() {
@@ -91,7 +93,39 @@ fn a_head_that_is_too_large_is_refused_by_size_and_by_count() {
         assert!(matches!(said.statuses()[..], [414 | 431]), "{said:?}");
         said.closed("a target of 70 KiB");
         assert_eq!(wires.origin.stats().connections_accepted, 0);
-        wires.gateway.metrics_until(|metrics| metrics.sum("backstop_malformed_total", &[]) == 3.0).await;
+        // By the parser, or by the gateway where the parser had the whole of it at once.
+        let refused = |metrics: &Metrics| {
+            metrics.sum("backstop_malformed_total", &[])
+                + metrics.sum("backstop_requests_refused_early_total", &["fault=\"head_too_large\""])
+        };
+        wires.gateway.metrics_until(|metrics| refused(metrics) == 3.0).await;
+    });
+}
+
+/// To the byte, however it comes.
+#[test]
+fn a_head_may_be_as_large_as_the_policy_says_and_not_a_byte_larger() {
+    run(async {
+        for (kib, limit) in [(8_usize, "8 KiB"), (9, "9 KiB"), (32, "32 KiB")] {
+            let wires = Wires::with(|origin| {
+                everything(origin).gateway(&format!("limits = {{ head = \"{limit}\" }}"))
+            })
+            .await;
+            let frame = "GET / HTTP/1.1\r\nHost: shop\r\nConnection: close\r\nX: \r\n\r\n".len();
+            for (more, status) in [(0, 200), (1, 431), (kib * 512, 431)] {
+                let value = "a".repeat(kib * 1024 - frame + more);
+                let head = format!("GET / HTTP/1.1\r\nHost: shop\r\nConnection: close\r\nX: {value}\r\n\r\n");
+                let (begin, end) = head.split_at(kib * 1024 - 100);
+                for pieces in [&[head.as_bytes()][..], &[begin.as_bytes(), end.as_bytes()]] {
+                    let mut connection = wires.connect().await;
+                    connection.send_pieces(pieces, Duration::from_millis(20)).await.unwrap();
+                    let said = read_out(&mut connection).await;
+                    assert_eq!(said.statuses(), [status], "{limit} and {more} in {} pieces", pieces.len());
+                    said.closed(limit);
+                }
+            }
+            assert_eq!(wires.origin.count(), 2, "{limit}");
+        }
     });
 }
 
@@ -129,5 +163,31 @@ fn a_request_that_passed_here_before_is_a_loop() {
             request.fields.all("via").collect::<Vec<_>>().join(", "),
             "1.1 edge2, 1.1 ledge, 1.1 edge"
         );
+    });
+}
+
+/// Two gateways that were given no name are still two; each of them knows what passed it before.
+#[test]
+fn gateways_without_a_name_are_not_taken_for_each_other() {
+    run(async {
+        let unnamed = |origin| everything(origin).without("name");
+        let inner = Wires::with(unnamed).await;
+        let outer = Gateway::start(&unnamed(inner.gateway.addr));
+        assert_eq!(outer.get("/p/1", &[]).await.status(), 200);
+        let vias: Vec<_> = inner.origin.requests()[0].fields.all("via").map(str::to_owned).collect();
+        let names: Vec<_> = vias.iter().flat_map(|via| via.split(", ")).collect();
+        let [first, second] = names[..] else { panic!("{vias:?}") };
+        assert_ne!(first, second);
+        for name in [first, second] {
+            let drawn = name.strip_prefix("1.1 backstop-").expect("a pseudonym");
+            assert!(drawn.len() == 8 && drawn.bytes().all(|byte| byte.is_ascii_hexdigit()), "{name}");
+        }
+        // Each is called the same for as long as it runs, whatever stands around it.
+        for (gateway, own) in [(&outer, first), (&inner.gateway, second)] {
+            let refused = gateway.get("/p/1", &[("Via", &format!("1.0 other, {own} (shop)"))]).await;
+            assert_eq!(refused.status(), 502, "{own}");
+            assert_eq!(refused.header("proxy-status"), Some("backstop; error=proxy_loop_detected"));
+        }
+        assert_eq!(inner.origin.count(), 1);
     });
 }

@@ -25,6 +25,7 @@ mod leaving;
 mod logs;
 mod metrics;
 mod nginx;
+mod old_clients;
 mod one_by_one;
 mod pool;
 mod queueing;

@@ -130,6 +130,53 @@ fn a_second_signal_ends_at_once() {
     });
 }
 
+/// Ctrl-C is a stop like any other.
+#[test]
+fn an_interrupt_lets_a_request_under_way_finish() {
+    run(async {
+        let mut wires = Wires::open().await;
+        let gate = Gate::new();
+        let mut held = hold(&wires, &gate, &["/held"]).await;
+        let mut idle = wires.connect().await;
+        wires.gateway.signal("INT");
+        assert_eq!(idle.read_to_end().await.ending, Ending::Fin, "the signal has come");
+        gate.open();
+        let finished = held[0].read_response().await.unwrap();
+        assert_eq!((finished.status(), finished.is_complete()), (200, true));
+        assert_eq!(wires.gateway.wait().code(), Some(0));
+    });
+}
+
+/// There is no reload in this version: asked for one, the process says so and goes on, as often as it is asked.
+#[test]
+fn a_hangup_is_said_to_do_nothing_and_ends_nothing() {
+    run(async {
+        let mut wires = Wires::open().await;
+        let gate = Gate::new();
+        let mut held = hold(&wires, &gate, &["/held"]).await;
+        let told = |gateway: &Gateway| {
+            let log = gateway.log();
+            log.iter().filter(|line| line.contains("a reload is not available in this version")).count()
+        };
+        for times in 1..=2 {
+            wires.gateway.signal("HUP");
+            let waiting = async {
+                while told(&wires.gateway) < times {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            };
+            let said = tokio::time::timeout(BOUND, waiting).await;
+            assert!(said.is_ok(), "{:#?}", wires.gateway.log());
+        }
+        assert_eq!(wires.gateway.get("/p/1", &[]).await.status(), 200);
+        wires.gateway.signal("TERM");
+        wires.gateway.signal("HUP");
+        gate.open();
+        assert_eq!(held[0].read_response().await.unwrap().status(), 200);
+        assert_eq!(wires.gateway.wait().code(), Some(0));
+    });
+}
+
 /// Copies that wait for the disk are written before the end, with their dates.
 #[test]
 fn copies_are_on_disk_before_the_end() {

@@ -76,6 +76,7 @@ fn the_host_of_the_absolute_form_decides_the_route() {
         for (target, host, route) in [
             ("/", "one.example", Some("one")),
             ("/", "ONE.example:8080", Some("one")),
+            ("/", "one.example.", Some("one")),
             ("/", "a.two.example", Some("two")),
             ("/", "three.example", None),
             ("http://one.example/", "a.two.example", Some("one")),
@@ -136,6 +137,7 @@ fn a_prefix_is_stripped_from_the_path_alone() {
             ("/api/v1/", "/"),
             ("/api/v1/?q", "/?q"),
             ("/api/v1//a", "//a"),
+            ("/%61pi/v%31/%70/1", "/%70/1"),
         ] {
             wires.origin.forget();
             assert_eq!(wires.gateway.get(sent, &[]).await.status(), 200, "{sent}");

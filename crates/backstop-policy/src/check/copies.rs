@@ -1,4 +1,4 @@
-//! Lints on copies: rules that are missing, and risks that are taken.
+//! Rules on copies: those that nothing can satisfy, those that are missing, and risks that are taken.
 
 use std::time::Duration;
 
@@ -10,16 +10,19 @@ use crate::code::Code;
 use crate::diagnostic::Finding;
 use crate::read::Context;
 use crate::shape::PublicReadTable;
+use crate::value::is_json;
 
 const LONG_AGE: Duration = Duration::from_secs(24 * 3600);
 
 pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
+    let reads: Vec<_> = view.routes().filter(|route| route.public_read().is_some()).collect();
     for route in view.routes() {
         if let Some(read) = route.public_read() {
             missing_rules(route, read, cx);
+            not_json(read, cx);
             risks(read, cx);
         }
-        same_target_only(view, route, cx);
+        same_target_only(&reads, route, cx);
     }
 }
 
@@ -66,6 +69,25 @@ fn missing_rules(route: RouteView<'_>, read: &PublicReadTable, cx: &mut Context<
     }
 }
 
+/// Rules that look into JSON, where the media type is another: nothing would ever be correct.
+fn not_json(read: &PublicReadTable, cx: &mut Context<'_>) {
+    let Some(correct) = read.correct.as_ref().map(|correct| &correct.value) else { return };
+    let Some(media_type) = correct.media_type.as_ref().filter(|given| !is_json(&given.value.0)) else {
+        return;
+    };
+    let has = correct.has.as_ref().filter(|has| !has.value.0.is_empty());
+    let echo = correct.echo.as_ref().filter(|echo| !echo.value.entries.is_empty());
+    let rules = has.map(|has| ("has", &has.bytes)).into_iter().chain(echo.map(|echo| ("echo", &echo.bytes)));
+    for (rule, bytes) in rules {
+        let message = format!("`{rule}` looks into JSON, and `{}` is none", media_type.value.0);
+        cx.report(
+            Finding::new(Code::NotJson, bytes.clone(), message)
+                .related(media_type.bytes.clone(), "no answer of this type would be correct")
+                .help(format!("remove `{rule}`, or ask for `application/json`")),
+        );
+    }
+}
+
 fn risks(read: &PublicReadTable, cx: &mut Context<'_>) {
     if let Some(place) = read.override_origin.as_ref().filter(|override_origin| override_origin.value) {
         let message = "copies are served although the origin may forbid old ones";
@@ -91,10 +113,10 @@ fn risks(read: &PublicReadTable, cx: &mut Context<'_>) {
 }
 
 /// A write on the path of a public read, without `withdraws`.
-fn same_target_only(view: &View<'_>, route: RouteView<'_>, cx: &mut Context<'_>) {
+fn same_target_only(reads: &[RouteView<'_>], route: RouteView<'_>, cx: &mut Context<'_>) {
     let Some(direct) = route.direct() else { return };
     let withdraws = || direct.withdraws.iter().flat_map(|withdraws| &withdraws.value.0);
-    for read in view.routes().filter(|other| other.public_read().is_some()) {
+    for read in reads {
         let shares = |template| read.matches().iter().find(|rule| rule.value.template.same_shape(template));
         let mut writes = route.matches().iter().filter(|rule| rule.value.method.may_write());
         let Some((write, shared)) = writes.find_map(|rule| Some((rule, shares(&rule.value.template)?)))

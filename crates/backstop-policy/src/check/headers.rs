@@ -1,5 +1,7 @@
 //! Header edits: what the policy may not change, and what contradicts itself.
 
+use std::collections::HashMap;
+
 use backstop_engine::policy::KeyPart;
 
 use crate::check::View;
@@ -8,7 +10,7 @@ use crate::code::Code;
 use crate::diagnostic::Finding;
 use crate::read::{At, Context};
 use crate::shape::HeaderEditsTable;
-use crate::value::{EditableHeader, is_telling};
+use crate::value::{EditableHeader, is_of_content, is_telling};
 
 pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
     for route in view.routes() {
@@ -37,9 +39,10 @@ fn removed(edits: &HeaderEditsTable) -> impl Iterator<Item = &At<EditableHeader>
 }
 
 fn conflict(edits: &HeaderEditsTable, cx: &mut Context<'_>) {
-    let all: Vec<_> = set(edits).chain(removed(edits)).collect();
-    for (index, later) in all.iter().enumerate() {
-        if let Some(first) = all.iter().take(index).find(|first| first.value == later.value) {
+    let mut seen = HashMap::new();
+    for later in set(edits).chain(removed(edits)) {
+        let first = *seen.entry(&later.value.0).or_insert(later);
+        if !std::ptr::eq(first, later) {
             let message = format!("`{}` is edited twice", later.value.0);
             cx.report(
                 Finding::new(Code::EditConflict, later.bytes.clone(), message)
@@ -75,12 +78,23 @@ fn meaning(edits: &HeaderEditsTable, has_copies: bool, cx: &mut Context<'_>) {
 }
 
 fn telling(edits: &HeaderEditsTable, cx: &mut Context<'_>) {
-    for name in set(edits).chain(removed(edits)).filter(|name| is_telling(&name.value.0)) {
-        let message = format!("`{}` tells where an answer comes from and how old it is", name.value.0);
-        cx.report(
-            Finding::new(Code::ReservedHeader, name.bytes.clone(), message)
-                .help("leave it: an answer never looks newer or other than it is"),
-        );
+    for name in set(edits).chain(removed(edits)) {
+        let field = &*name.value.0;
+        let (what, why) = if is_telling(field) {
+            (
+                "tells where an answer comes from and how old it is",
+                "leave it: an answer never looks newer or other than it is",
+            )
+        } else if is_of_content(field) {
+            (
+                "says what the content is",
+                "leave it: content is passed on as it came, and clients read it by this",
+            )
+        } else {
+            continue;
+        };
+        let message = format!("`{field}` {what}");
+        cx.report(Finding::new(Code::ReservedHeader, name.bytes.clone(), message).help(why));
     }
 }
 

@@ -1,6 +1,7 @@
 //! What tells copies apart, and lists that hold an entry twice.
 
-use std::ops::Range;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use backstop_engine::policy::KeyPart;
 
@@ -42,19 +43,17 @@ fn repeated<'a, T: 'a>(
     name: impl Fn(&At<T>) -> String,
     cx: &mut Context<'_>,
 ) {
-    let mut seen: Vec<(String, Range<usize>)> = Vec::new();
+    let mut seen = HashMap::new();
     for entry in entries {
-        let name = name(entry);
-        match seen.iter().find(|(earlier, _)| *earlier == name) {
-            Some((_, first)) => cx.report(
-                Finding::new(
-                    Code::Repeated,
-                    entry.bytes.clone(),
-                    format!("`{name}` stands twice in this list"),
-                )
-                .related(first.clone(), "first here"),
-            ),
-            None => seen.push((name, entry.bytes.clone())),
+        match seen.entry(name(entry)) {
+            Entry::Occupied(first) => {
+                let message = format!("`{}` stands twice in this list", first.key());
+                let finding = Finding::new(Code::Repeated, entry.bytes.clone(), message);
+                cx.report(finding.related(Clone::clone(first.get()), "first here"));
+            }
+            Entry::Vacant(vacant) => {
+                vacant.insert(entry.bytes.clone());
+            }
         }
     }
 }
@@ -80,7 +79,8 @@ fn path_parameter(route: RouteView<'_>, part: &At<KeyPartText>, cx: &mut Context
     let finding = Finding::new(Code::KeyParameter, part.bytes.clone(), message)
         .related(rule.bytes.clone(), "the path is given here");
     let parameters: Vec<_> = rule.value.template.parameters().collect();
-    cx.report(match suggest::closest(name, parameters.iter().copied()) {
+    let close = cx.has_room().then(|| suggest::closest(name, parameters.iter().copied()));
+    cx.report(match close.flatten() {
         Some(close) => finding.fix(part.bytes.clone(), format!("\"path.{close}\"")),
         None if parameters.is_empty() => finding.help("the whole path is part of every key; leave this out"),
         None => finding.help(format!("its parameters are {}", suggest::listed(parameters))),

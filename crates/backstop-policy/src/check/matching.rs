@@ -1,11 +1,13 @@
 //! Which requests come to which route.
 
+use std::collections::HashMap;
+
 use crate::check::View;
 use crate::check::view::RouteView;
 use crate::code::Code;
 use crate::diagnostic::Finding;
 use crate::read::{At, Context};
-use crate::value::{HostPattern, MatchRule};
+use crate::value::{HostPattern, MatchRule, Segment, Template};
 
 pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
     same_match(view, cx);
@@ -17,12 +19,11 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
 
 /// Rules of equal rank for the same request: equal in method, path (but for names) and host.
 fn same_match(view: &View<'_>, cx: &mut Context<'_>) {
-    let rules = || view.routes().flat_map(|route| route.matches().iter().map(move |rule| (route, rule)));
-    for (index, (route, rule)) in rules().enumerate() {
-        for (other, earlier) in rules().take(index) {
-            if !same_rule(&rule.value, &earlier.value) {
-                continue;
-            }
+    let rules = view.routes().flat_map(|route| route.matches().iter().map(move |rule| (route, rule)));
+    let mut seen: HashMap<_, Vec<(RouteView<'_>, &At<MatchRule>)>> = HashMap::new();
+    for (route, rule) in rules {
+        let alike = seen.entry((&rule.value.method, shape(&rule.value.template))).or_default();
+        for (other, earlier) in alike.iter() {
             let itself = std::ptr::eq(route.entry, other.entry);
             if itself {
                 let message = format!("`{}` stands twice in this route", rule.value);
@@ -30,7 +31,7 @@ fn same_match(view: &View<'_>, cx: &mut Context<'_>) {
                     Finding::new(Code::Repeated, rule.bytes.clone(), message)
                         .related(earlier.bytes.clone(), "first here"),
                 );
-            } else if let Some(host) = shared_host(hosts(route), hosts(other)) {
+            } else if let Some(host) = shared_host(hosts(route), hosts(*other)) {
                 let message = format!(
                     "the routes `{}` and `{}` both match `{}`{host}",
                     other.text(),
@@ -43,12 +44,22 @@ fn same_match(view: &View<'_>, cx: &mut Context<'_>) {
                         .help("give one of them another method, path or host; names of parameters make no difference"),
                 );
             }
+            if !cx.has_room() {
+                break;
+            }
         }
+        alike.push((route, rule));
     }
 }
 
-fn same_rule(one: &MatchRule, other: &MatchRule) -> bool {
-    one.method == other.method && one.template.same_shape(&other.template)
+/// The same for templates of the same shape: parameters without their names, which no literal can be taken for.
+fn shape(template: &Template) -> Vec<&str> {
+    let parts = template.segments.iter().map(|segment| match segment {
+        Segment::Literal(text) => text,
+        Segment::Parameter(_) => "{}",
+        Segment::Rest(_) => "{*}",
+    });
+    parts.collect()
 }
 
 fn hosts(route: RouteView<'_>) -> &[At<HostPattern>] {

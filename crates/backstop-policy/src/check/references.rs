@@ -16,14 +16,20 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
     let routes: Vec<_> = view.route_names().collect();
     for name in view.dependencies().flat_map(|dependency| dependency.uses()) {
         if !resources.contains(&&*name.value.0) {
-            cx.report(unknown("resource", &name.value, name.bytes.clone(), &resources));
+            cx.report(unknown("resource", &name.value, name.bytes.clone(), &resources, cx.has_room()));
         }
     }
     for route in view.routes() {
         let alternative = route.alternative().and_then(|alternative| alternative.value.dependency.as_ref());
         for name in route.common().dependency.iter().chain(alternative) {
             if !dependencies.contains(&&*name.value.0) {
-                cx.report(unknown("dependency", &name.value, name.bytes.clone(), &dependencies));
+                cx.report(unknown(
+                    "dependency",
+                    &name.value,
+                    name.bytes.clone(),
+                    &dependencies,
+                    cx.has_room(),
+                ));
             }
         }
         let Some(withdraws) = route.direct().and_then(|direct| direct.withdraws.as_ref()) else { continue };
@@ -31,16 +37,19 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
             if routes.contains(&&*name.value.0) {
                 keeps_copies(view, name, cx);
             } else {
-                cx.report(unknown("route", &name.value, name.bytes.clone(), &routes));
+                cx.report(unknown("route", &name.value, name.bytes.clone(), &routes, cx.has_room()));
             }
         }
         writes(route, withdraws.bytes.clone(), cx);
     }
 }
 
-fn unknown(kind: &str, name: &Name, bytes: Range<usize>, known: &[&str]) -> Finding {
+fn unknown(kind: &str, name: &Name, bytes: Range<usize>, known: &[&str], has_room: bool) -> Finding {
     let finding =
         Finding::new(Code::UnknownReference, bytes.clone(), format!("no {kind} is named `{}`", name.0));
+    if !has_room {
+        return finding;
+    }
     match suggest::closest(&name.0, known.iter().copied()) {
         Some(close) => finding.help(format!("did you mean `{close}`?")).fix(bytes, format!("\"{close}\"")),
         None if known.is_empty() => finding.help(format!("define it in `[{kind}.{}]`", name.0)),

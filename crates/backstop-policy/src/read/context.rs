@@ -1,6 +1,7 @@
 //! What is gathered while the file is read: diagnostics and the places of all rules.
 
-use std::ops::{Range, RangeInclusive};
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use backstop_engine::policy::Origin;
@@ -8,6 +9,7 @@ use backstop_engine::policy::Origin;
 use crate::code::{Code, Severity};
 use crate::diagnostic::{Diagnostic, Finding};
 use crate::lines::LineIndex;
+use crate::rest;
 use crate::source::Source;
 
 /// Gathers diagnostics and places.
@@ -18,7 +20,8 @@ pub(crate) struct Context<'a> {
     lines: LineIndex<'a>,
     diagnostics: Vec<Diagnostic>,
     sources: Vec<Source>,
-    broken_lines: Vec<RangeInclusive<usize>>,
+    /// First and last lines of what is broken; none touches another.
+    broken_lines: BTreeMap<usize, usize>,
     unreadable: Vec<String>,
 }
 
@@ -30,7 +33,7 @@ impl<'a> Context<'a> {
             lines: LineIndex::new(text),
             diagnostics: Vec::new(),
             sources: Vec::new(),
-            broken_lines: Vec::new(),
+            broken_lines: BTreeMap::new(),
             unreadable: Vec::new(),
         }
     }
@@ -63,7 +66,12 @@ impl<'a> Context<'a> {
 
     /// Reports a syntax error and remembers the lines of these bytes as broken.
     pub(crate) fn report_syntax(&mut self, finding: Finding, broken: Range<usize>) {
-        self.broken_lines.push(self.lines.line_of(broken.start)..=self.lines.line_of(broken.end));
+        let (mut first, mut last) = (self.lines.line_of(broken.start), self.lines.line_of(broken.end));
+        while let Some((earlier, end)) = self.broken_up_to(last).filter(|&(_, end)| end >= first) {
+            self.broken_lines.remove(&earlier);
+            (first, last) = (first.min(earlier), last.max(end));
+        }
+        self.broken_lines.insert(first, last);
         self.diagnostics.push(finding.place(self.file, &self.lines));
     }
 
@@ -73,6 +81,16 @@ impl<'a> Context<'a> {
         let found =
             found.into_iter().map(|diagnostic| Diagnostic { text: Some(Arc::clone(&text)), ..diagnostic });
         self.diagnostics.extend(found);
+    }
+
+    /// What is broken and begins last up to this line.
+    fn broken_up_to(&self, line: usize) -> Option<(usize, usize)> {
+        self.broken_lines.range(..=line).next_back().map(|(&first, &last)| (first, last))
+    }
+
+    /// Whether one more finding would be told. Where not, what it could suggest is not looked for: that takes long.
+    pub(crate) fn has_room(&self) -> bool {
+        self.diagnostics.len() < rest::MOST
     }
 
     fn follows_from_syntax(&self, diagnostic: &Diagnostic) -> bool {
@@ -93,7 +111,7 @@ impl<'a> Context<'a> {
         );
         about_absence
             || diagnostic.severity() < Severity::Error
-            || self.broken_lines.iter().any(|broken| broken.contains(&line))
+            || self.broken_up_to(line).is_some_and(|(_, last)| line <= last)
     }
 
     pub(crate) fn has_errors(&self) -> bool {
@@ -116,15 +134,17 @@ impl<'a> Context<'a> {
     /// Everything gathered: diagnostics by place, those of other files last, and the places.
     ///
     /// Warnings and notes judge a policy that could be run, so they are left out while there is an error: half of
-    /// them would only follow from it.
+    /// them would only follow from it. Of many errors only the first are told.
     pub(crate) fn finish(mut self) -> (Vec<Diagnostic>, Vec<Source>) {
         if self.has_errors() {
             self.diagnostics.retain(|diagnostic| diagnostic.severity() == Severity::Error);
         }
+        let has_errors = self.has_errors();
         let other_file = |diagnostic: &Diagnostic| diagnostic.text.as_ref().map(|_| diagnostic.file.clone());
         self.diagnostics.sort_by_cached_key(|diagnostic| {
             (other_file(diagnostic), diagnostic.place.bytes.start, diagnostic.code)
         });
-        (self.diagnostics, self.sources)
+        let diagnostics = if has_errors { rest::bounded(self.diagnostics) } else { self.diagnostics };
+        (diagnostics, self.sources)
     }
 }

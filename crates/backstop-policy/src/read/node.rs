@@ -8,7 +8,7 @@ use toml::de::DeValue;
 
 use crate::code::Code;
 use crate::diagnostic::Finding;
-use crate::read::{Context, Shape};
+use crate::read::{Context, Shape, not_available};
 
 /// A value of the file with its key path.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +77,8 @@ pub(crate) trait Scalar: Sized {
     const BARE_NUMBER: Option<(Code, [&'static str; 2])> = None;
     /// Whether it may also be written as a bare number.
     const NUMBER: bool = false;
+    /// Keys of a table that a later version takes instead of the string, with what each would give.
+    const LATER: &'static [(&'static str, &'static str)] = &[];
 
     /// Reads it from the string's content.
     fn parse(text: &str) -> Result<Self, Fault>;
@@ -150,8 +152,19 @@ pub(crate) fn with_units(number: &str, units: [&str; 2]) -> String {
     format!("write the unit, such as `\"{number}{one}\"` or `\"{number}{other}\"`")
 }
 
+/// The finding for a table that a later version takes instead of the string.
+fn later<T: Scalar>(node: Node<'_>) -> Option<Finding> {
+    let DeValue::Table(table) = node.get() else { return None };
+    let (key, what) = T::LATER.iter().find_map(|(key, what)| Some((table.get_key_value(*key)?.0, what)))?;
+    Some(not_available(key.span(), what))
+}
+
 impl<T: Scalar> Value for T {
     fn read(node: Node<'_>, cx: &mut Context<'_>) -> Option<Self> {
+        if let Some(finding) = later::<T>(node) {
+            cx.report(finding);
+            return None;
+        }
         let read = match node.get() {
             DeValue::String(text) => Some(T::parse(text)),
             DeValue::Integer(number) => T::from_number(&number.to_string()),

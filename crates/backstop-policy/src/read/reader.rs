@@ -85,11 +85,12 @@ impl<'a> Reader<'a> {
 
     /// Reports every key that was not asked for.
     pub(crate) fn finish(self, cx: &mut Context<'_>) {
-        for (key, _) in self.table.iter() {
+        let mut keys: Vec<_> = self.table.keys().collect();
+        keys.retain(|key| !self.known.contains(&key.get_ref().as_ref()));
+        // The first findings by place are those that are told.
+        keys.sort_unstable_by_key(|key| key.span().start);
+        for key in keys {
             let name = key.get_ref().as_ref();
-            if self.known.contains(&name) {
-                continue;
-            }
             if let Some((_, what)) = self.later.iter().find(|(later, _)| *later == name) {
                 cx.report(not_available(key.span(), what));
             } else if let Some(Elsewhere { place, why }) = (self.elsewhere)(name) {
@@ -98,14 +99,17 @@ impl<'a> Reader<'a> {
                 let message = format!("`{name}` belongs to {place}");
                 cx.report(Finding::new(Code::OtherClass, key.span(), message).help(help));
             } else {
-                cx.report(self.unknown(name, key.span()));
+                cx.report(self.unknown(name, key.span(), cx.has_room()));
             }
         }
     }
 
-    fn unknown(&self, name: &str, bytes: Range<usize>) -> Finding {
+    fn unknown(&self, name: &str, bytes: Range<usize>, has_room: bool) -> Finding {
         let finding =
             Finding::new(Code::UnknownKey, bytes.clone(), format!("unknown key `{}`", self.join(name)));
+        if !has_room {
+            return finding;
+        }
         match suggest::closest(name, self.known.iter().copied()) {
             Some(close) => finding.help(format!("did you mean `{close}`?")).fix(bytes, close),
             None => finding.help(format!("known here: {}", suggest::listed(self.known.iter().copied()))),

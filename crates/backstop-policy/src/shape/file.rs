@@ -1,5 +1,7 @@
 //! The whole file, and the choice of a route's class.
 
+use std::sync::LazyLock;
+
 use toml::de::DeValue;
 
 use crate::code::Code;
@@ -81,13 +83,13 @@ const NOT_DIRECT: [(&str, &str); 2] = [
 
 /// Which classes have this key.
 fn classes_with(key: &str) -> Option<Elsewhere> {
-    let has = |fields: Vec<Field>| fields.iter().any(|field| field.key == key);
-    let classes = [
-        (CLASSES[0], has(DirectTable::fields())),
-        (CLASSES[1], has(PublicReadTable::fields())),
-        (CLASSES[2], has(OptionalTable::fields())),
-    ];
-    let having: Vec<_> = classes.into_iter().filter(|(_, has)| *has).map(|(class, _)| class).collect();
+    // Made once: a file may hold very many unknown keys.
+    static KEYS: LazyLock<[Vec<&str>; 3]> = LazyLock::new(|| {
+        [DirectTable::fields(), PublicReadTable::fields(), OptionalTable::fields()]
+            .map(|fields| fields.iter().map(|field| field.key).collect())
+    });
+    let classes = CLASSES.into_iter().zip(KEYS.iter().map(|keys| keys.contains(&key)));
+    let having: Vec<_> = classes.filter(|(_, has)| *has).map(|(class, _)| class).collect();
     let place = match having.as_slice() {
         [] => return None,
         [one] => format!("the class `{one}`"),
@@ -168,7 +170,9 @@ fn report_classes(node: Node<'_>, given: &[Entry<'_>], cx: &mut Context<'_>) {
         if let Some((_, what)) = LATER_CLASSES.iter().find(|(class, _)| *class == word) {
             cx.report(crate::read::not_available(key.span(), what));
             explained = true;
-        } else if let (DeValue::Table(_), Some(close)) = (value.get_ref(), suggest::closest(word, CLASSES)) {
+        } else if cx.has_room()
+            && let (DeValue::Table(_), Some(close)) = (value.get_ref(), suggest::closest(word, CLASSES))
+        {
             let finding =
                 Finding::new(Code::RouteClass, key.span(), format!("`{word}` is not a route class"));
             cx.report(finding.help(format!("did you mean `{close}`?")).fix(key.span(), close));

@@ -2,12 +2,13 @@
 
 use crate::read::Need::{Contract, Default, Required};
 use crate::read::{List, OneOrMany, table};
-use crate::value::{Count, IpRange, Listen, ModeChoice, Name, PositiveSize, PositiveTime, Threads};
+use crate::value::{Count, HeadSize, IpRange, Listen, ModeChoice, Name, PositiveSize, PositiveTime, Threads};
 
 table! {
     /// The process as a whole: where it listens and what it takes at most.
     struct GatewayTable {
-        /// Its name in `Via`, `Cache-Status` and `Proxy-Status`.
+        /// Its name in `Via`, `Cache-Status` and `Proxy-Status`. In a row of gateways every one needs its own; without a name
+        /// each process makes one up for `Via`.
         "name" name: Name = Default("`\"backstop\"`");
         /// Where clients are accepted. Port 0 lets the system choose.
         "listen" listen: OneOrMany<Listen> = Required;
@@ -40,8 +41,8 @@ table! {
     /// What one client may send and how long it may take.
     struct LimitsTable {
         ..route: RouteLimitsTable;
-        /// Largest request head.
-        "head" head: PositiveSize = Default("`\"32 KiB\"`");
+        /// Largest request head, at least 8 KiB.
+        "head" head: HeadSize = Default("`\"32 KiB\"`");
         /// Longest time in which a request head arrives. An HTTP/1.1 connection that sends none is closed after it; one
         /// of HTTP/2 that had a request may rest for 60 s.
         "head_time" head_time: PositiveTime = Default("`\"10s\"`");

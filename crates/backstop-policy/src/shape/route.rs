@@ -4,9 +4,9 @@ use crate::read::Need::{Contract, Default, Required};
 use crate::read::{List, Named, OneOrMany, table};
 use crate::shape::{AlternativeTable, RetryTable, RouteLimitsTable};
 use crate::value::{
-    AfterRestartChoice, Count, DeclaredStatus, EditableHeader, HeaderText, HostPattern, IncorrectChoice,
-    KeyPartText, Language, MatchRule, MediaType, Name, PathPrefix, Pointer, PositiveSize, PositiveTime,
-    Status, Text, Time, UnavailableChoice,
+    AfterRestartChoice, Count, DeclaredStatus, EditableHeader, GoneStatus, HeaderText, HostPattern,
+    IncorrectChoice, KeyPartText, Language, MatchRule, MediaType, Name, PathPrefix, Pointer, PositiveSize,
+    PositiveTime, Status, Text, Time, UnavailableChoice,
 };
 
 table! {
@@ -32,11 +32,11 @@ table! {
         "response_headers" response_headers: HeaderEditsTable = Default("none");
         /// Limits on one request, where they differ from the gateway's.
         "limits" limits: RouteLimitsTable = Default("the gateway's");
-        /// Further statuses that count as a failure of the dependency, besides 502, 503 and 504.
+        /// Further statuses that count as a failure of the dependency, besides 502, 503 and 504: 429 or any 5xx.
         "declared" declared: List<DeclaredStatus> = Default("none");
         /// The business function it serves, such as `browse`: routes of one function are counted together.
         "function" function: Name = Default("none");
-        /// How long an abandoned call may go on occupying its dependency. For as long (10 s if not stated) nothing is kept of
+        /// How long an abandoned call may go on occupying its dependency. For as long, and at least 10 s, nothing is kept of
         /// what an abandoned write may still change.
         "abandon_hold" abandon_hold: Time = Default("the remaining deadline");
     }
@@ -142,8 +142,8 @@ table! {
 table! {
     /// What withdraws a copy.
     struct GoneTable {
-        /// Statuses of the dependency.
-        "status" status: List<Status> = Required;
+        /// Statuses of the dependency: 3xx but 304, and 4xx but 429.
+        "status" status: List<GoneStatus> = Required;
     }
 }
 

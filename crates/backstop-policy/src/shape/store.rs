@@ -2,7 +2,7 @@
 
 use crate::read::Need::Default;
 use crate::read::table;
-use crate::value::{LedgerChoice, Size, Text};
+use crate::value::{DiskSize, LedgerChoice, Size, Text};
 
 table! {
     /// Where copies are kept. Nothing needs to be installed.
@@ -22,6 +22,6 @@ table! {
         /// Memory for copies.
         "memory" memory: Size = Default("`\"64 MiB\"`");
         /// Disk for copies; `"0"` keeps them in memory only, and a restart loses them.
-        "disk" disk: Size = Default("`\"1 GiB\"`");
+        "disk" disk: DiskSize = Default("`\"1 GiB\"`");
     }
 }

@@ -10,9 +10,23 @@ use crate::read::{Context, Fault, Node, Scalar, Shape, Value, with_units};
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Size(pub(crate) u64);
 
+/// Room on a disk: none, or at least [`SMALLEST_DISK`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DiskSize(pub(crate) u64);
+
+/// The store's own structure takes up what is smaller, and no copy would find room.
+const SMALLEST_DISK: u64 = 1 << 20;
+
 /// A size in bytes, at least one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PositiveSize(pub(crate) u64);
+
+/// The largest request head: at least [`SMALLEST_HEAD`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HeadSize(pub(crate) u64);
+
+/// A gateway reads a head in pieces of this size, so a smaller limit could not be kept.
+const SMALLEST_HEAD: u64 = 8 << 10;
 
 const EXPECTED: &str = "a size such as \"64 MiB\" (units B, KiB, MiB, GiB, TiB)";
 const BARE_NUMBER: Option<(Code, [&str; 2])> = Some((Code::Size, LIKELY_UNITS));
@@ -43,6 +57,42 @@ impl Scalar for PositiveSize {
         match parse(text)? {
             0 => Err(Fault::new(Code::Zero, "the size must be greater than zero")),
             size => Ok(PositiveSize(size)),
+        }
+    }
+}
+
+impl Scalar for DiskSize {
+    const EXPECTED: &'static str = EXPECTED;
+    const NAME: &'static str = "0, or size from 1 MiB";
+    const PATTERN: Option<&'static str> = PATTERN;
+    const BARE_NUMBER: Option<(Code, [&'static str; 2])> = BARE_NUMBER;
+
+    fn parse(text: &str) -> Result<Self, Fault> {
+        match parse(text)? {
+            1..SMALLEST_DISK => {
+                Err(Fault::new(Code::OutOfRange, format!("`{text}` is no room for copies: at least 1 MiB"))
+                    .help("the file takes some room for itself; `\"0\"` keeps copies in memory only"))
+            }
+            size => Ok(DiskSize(size)),
+        }
+    }
+}
+
+impl Scalar for HeadSize {
+    const EXPECTED: &'static str = EXPECTED;
+    const NAME: &'static str = "size from 8 KiB";
+    const PATTERN: Option<&'static str> = PATTERN;
+    const BARE_NUMBER: Option<(Code, [&'static str; 2])> = BARE_NUMBER;
+
+    fn parse(text: &str) -> Result<Self, Fault> {
+        match PositiveSize::parse(text)? {
+            PositiveSize(size) if size < SMALLEST_HEAD => Err(Fault::new(
+                Code::OutOfRange,
+                format!("a limit of `{text}` cannot be kept: at least 8 KiB"),
+            )
+            .help("heads are read in pieces of up to 8 KiB, so a smaller limit would not hold")
+            .instead("8 KiB")),
+            PositiveSize(size) => Ok(HeadSize(size)),
         }
     }
 }

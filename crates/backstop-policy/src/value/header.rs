@@ -30,18 +30,29 @@ const FRAMING: [&str; 11] = [
 const TELLING: [&str; 9] = [
     "age",
     "backstop",
-    "backstop-cache-control",
     "cache-control",
     "cache-status",
     "date",
     "expires",
     "proxy-status",
+    "surrogate-control",
     "via",
 ];
 
-/// Whether this field tells an answer's date or source.
+/// Targeted cache control (RFC 9213 section 2.2), this product's own included.
+const TARGETED: &str = "-cache-control";
+
+/// Fields that say what the content is (RFC 9110 sections 8.3, 8.4 and 14.4).
+const CONTENT: [&str; 3] = ["content-encoding", "content-range", "content-type"];
+
+/// Whether this field tells an answer's date, source or limits.
 pub(crate) fn is_telling(name: &str) -> bool {
-    TELLING.contains(&name)
+    TELLING.contains(&name) || name.ends_with(TARGETED)
+}
+
+/// Whether this field says what the content is, which is passed on as it came.
+pub(crate) fn is_of_content(name: &str) -> bool {
+    CONTENT.contains(&name)
 }
 
 /// Reads a field name: a token, given back in lower case.

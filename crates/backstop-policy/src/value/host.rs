@@ -57,6 +57,9 @@ impl Scalar for FixedHost {
     const NAME: &'static str = "host, maybe with a port";
 
     fn parse(text: &str) -> Result<Self, Fault> {
+        if is_open(text) {
+            check_name(text, text, 0)?;
+        }
         let (host, port) = match text.rsplit_once(':') {
             Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
             _ => (text, None),
@@ -82,6 +85,14 @@ pub(super) fn is_ip_literal(host: &str) -> bool {
         .is_some_and(|address| address.parse::<std::net::Ipv6Addr>().is_ok())
 }
 
+/// What to do about a bracket that [`is_open`].
+pub(super) const CLOSE: &str = "write `]` after the IPv6 address, before the port";
+
+/// Whether an IPv6 address begins that never ends, such as `[::1`.
+pub(super) fn is_open(authority: &str) -> bool {
+    authority.starts_with('[') && !authority.contains(']')
+}
+
 /// Whether this is a host name or an IPv4 address: labels of letters, digits, `-` and `_`, in ASCII.
 pub(super) fn is_name(host: &str) -> bool {
     host.len() <= 253
@@ -94,6 +105,9 @@ pub(super) fn is_name(host: &str) -> bool {
 fn check_name(host: &str, text: &str, offset: usize) -> Result<(), Fault> {
     if is_name(host) {
         return Ok(());
+    }
+    if is_open(host) {
+        return Err(Fault::new(Code::Host, format!("the bracket of `{text}` is not closed")).help(CLOSE));
     }
     let fault = Fault::new(Code::Host, format!("`{text}` is not a host")).part(offset..text.len());
     Err(if host.contains('*') {

@@ -5,6 +5,9 @@
 //!   segment, or, as the last, a rest `{name*}` which takes whatever remains, nothing included.
 //! - A trailing slash is significant: it is an empty last literal.
 //! - `*` alone stands for `* /{rest*}`: everything.
+//! - Literals are in the spelling by which requests are matched (RFC 3986 section 6.2.2): see [`spelling`].
+
+mod spelling;
 
 use std::fmt;
 
@@ -60,8 +63,8 @@ pub struct Template {
 /// One segment of a path template.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Segment {
-    /// Exactly these bytes, compared with the path as it was sent (percent-encoding included). Empty is a trailing
-    /// slash.
+    /// Exactly these bytes, compared with the path in its one spelling: unreserved characters decoded, other
+    /// percent-encodings in upper case. Empty is a trailing slash.
     Literal(Box<str>),
     /// One non-empty segment.
     Parameter(Box<str>),
@@ -141,6 +144,7 @@ impl Scalar for MatchRule {
         let template = parse_template(path).map_err(|mut fault| {
             fault.part =
                 Some(fault.part.map_or(start..text.len(), |part| part.start + start..part.end + start));
+            fault.instead = fault.instead.map(|path| format!("{method} {path}"));
             fault
         })?;
         Ok(MatchRule { method, template })
@@ -174,6 +178,7 @@ fn parse_template(path: &str) -> Result<Template, Fault> {
         return Ok(Template { segments });
     }
     let mut at = 1;
+    let mut misspelt = None;
     let mut parts = rest.split('/').peekable();
     while let Some(part) = parts.next() {
         let place = at..at + part.len();
@@ -186,9 +191,16 @@ fn parse_template(path: &str) -> Result<Template, Fault> {
                 return Err(invalid(format!("the parameter `{name}` stands twice")).part(place));
             }
         }
+        if matches!(&segment, Segment::Literal(literal) if **literal != *part) {
+            misspelt.get_or_insert((part, place));
+        }
         segments.push(segment);
     }
-    Ok(Template { segments })
+    let template = Template { segments };
+    match misspelt {
+        None => Ok(template),
+        Some((part, place)) => Err(spelling::fault(part, &template.to_string()).part(place)),
+    }
 }
 
 fn parse_segment(part: &str, last: bool) -> Result<Segment, Fault> {
@@ -215,27 +227,21 @@ fn parse_segment(part: &str, last: bool) -> Result<Segment, Fault> {
     literal(part, last)
 }
 
+/// A literal segment in its one spelling; the caller compares it with what is written.
 fn literal(part: &str, last: bool) -> Result<Segment, Fault> {
     let invalid = |message: &str| Err(Fault::new(Code::Match, message));
-    match part {
-        "" if !last => return invalid("an empty segment in the middle of a path"),
-        "." | ".." => return invalid("a dot segment is never sent by clients"),
-        _ => {}
+    if part.is_empty() && !last {
+        return invalid("an empty segment in the middle of a path");
     }
     if part.contains(['?', '#']) {
         return invalid("a query or fragment is not matched; only the path is");
     }
-    let pchar = |b: u8| b.is_ascii_alphanumeric() || b"-._~!$&'()+,;=:@%".contains(&b);
-    if !part.bytes().all(pchar) {
-        return invalid("this character is percent-encoded in a path");
-    }
-    let escapes = part.split('%').skip(1).all(|escape| {
-        escape.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
-    });
-    if escapes {
-        Ok(Segment::Literal(part.into()))
-    } else {
-        invalid("`%` is followed by two hexadecimal digits")
+    let Some(spelt) = spelling::canonical(part) else {
+        return invalid("`%` is followed by two hexadecimal digits");
+    };
+    match spelt.as_str() {
+        "." | ".." => invalid("a dot segment is never sent by clients"),
+        _ => Ok(Segment::Literal(spelt.into())),
     }
 }
 

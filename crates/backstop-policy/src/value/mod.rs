@@ -20,13 +20,15 @@ mod status;
 mod text;
 mod time;
 
-pub(crate) use amount::{Attempts, Count, PositiveSize, Probes, Size, Threads, size_text};
+pub(crate) use amount::{
+    Attempts, Count, DiskSize, HeadSize, PositiveSize, Probes, Size, Threads, size_text,
+};
 pub(crate) use choice::{
     AfterRestartChoice, IncorrectChoice, LedgerChoice, ModeChoice, RetryOwnerChoice, UnavailableChoice,
 };
 pub(crate) use date::Date;
 pub(crate) use factor::{Factor, factor_text};
-pub(crate) use header::{EditableHeader, HeaderText, is_telling};
+pub(crate) use header::{EditableHeader, HeaderText, is_of_content, is_telling};
 pub(crate) use host::FixedHost;
 pub use host::HostPattern;
 pub(crate) use json::{Pointer, is_json, one_json_value};
@@ -40,6 +42,6 @@ pub(crate) use net::{Listen, Url};
 pub(crate) use percent::{Percent, PositivePercent, percent_text};
 pub(crate) use probe_path::ProbePath;
 pub(crate) use rate::Rate;
-pub(crate) use status::{DeclaredStatus, Status};
+pub(crate) use status::{DeclaredStatus, GoneStatus, Status};
 pub(crate) use text::{MediaType, Text};
 pub(crate) use time::{PositiveTime, Time};

@@ -13,6 +13,7 @@ pub(crate) struct Listen(pub(crate) SocketAddr);
 impl Scalar for Listen {
     const EXPECTED: &'static str = "an address such as \"127.0.0.1:8080\"";
     const NAME: &'static str = "IP address and port";
+    const LATER: &'static [(&'static str, &'static str)] = &[("tls", "TLS to clients")];
 
     fn parse(text: &str) -> Result<Self, Fault> {
         if let Ok(address) = text.parse() {
@@ -66,6 +67,7 @@ pub(crate) struct Url(pub(crate) Address);
 impl Scalar for Url {
     const EXPECTED: &'static str = "a URL such as \"http://127.0.0.1:9001\"";
     const NAME: &'static str = "`http://` URL";
+    const LATER: &'static [(&'static str, &'static str)] = &[("tls", "TLS to dependencies (`tls`)")];
     const PATTERN: Option<&'static str> = Some("^http://[^/?#@]+/?$");
 
     fn parse(text: &str) -> Result<Self, Fault> {
@@ -92,6 +94,11 @@ impl Scalar for Url {
             return Err(invalid("the URL of a dependency holds no user or password".to_owned())
                 .part(start..start + authority_len)
                 .help("set an `authorization` header in the route's `request_headers`"));
+        }
+        if host::is_open(authority) {
+            return Err(invalid(format!("the bracket of `{authority}` is not closed"))
+                .part(start..start + authority_len)
+                .help(host::CLOSE));
         }
         let (name, port) = match authority.rsplit_once(':') {
             Some((name, port)) if !port.ends_with(']') => (name, Some(port)),

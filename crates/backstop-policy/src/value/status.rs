@@ -1,5 +1,6 @@
 //! HTTP statuses.
 
+use backstop_engine::failure::Failure;
 use toml::de::DeValue;
 
 use crate::code::Code;
@@ -14,8 +15,9 @@ pub(crate) struct Status(pub(crate) u16);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DeclaredStatus(pub(crate) u16);
 
-/// Answers about the request or the caller: the dependency works.
-const NEVER_FAILURES: [u16; 6] = [401, 403, 404, 409, 410, 422];
+/// A status that may withdraw a copy: a redirect or an answer about the request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct GoneStatus(pub(crate) u16);
 
 impl Value for Status {
     fn read(node: Node<'_>, cx: &mut Context<'_>) -> Option<Self> {
@@ -42,12 +44,12 @@ impl Value for Status {
 impl Value for DeclaredStatus {
     fn read(node: Node<'_>, cx: &mut Context<'_>) -> Option<Self> {
         let Status(status) = Status::read(node, cx)?;
-        if status < 400 || NEVER_FAILURES.contains(&status) {
+        if Failure::never(status) {
             let message = format!("{status} is never a failure of the dependency");
             cx.report(Finding::new(Code::NeverFailure, node.bytes(), message).help(if status < 400 {
-                "only 4xx and 5xx statuses can be declared"
+                "only 429 and 5xx can be declared"
             } else {
-                "it is an answer about the request or its sender, and passes through unchanged"
+                "it is an answer about the request or its sender, and passes through unchanged: only 429 and 5xx can be declared"
             }));
             return None;
         }
@@ -55,6 +57,27 @@ impl Value for DeclaredStatus {
     }
 
     fn shape() -> Shape {
-        Shape::Integer { min: 400, max: 599 }
+        Shape::Integer { min: 429, max: 599 }
+    }
+}
+
+impl Value for GoneStatus {
+    fn read(node: Node<'_>, cx: &mut Context<'_>) -> Option<Self> {
+        let Status(status) = Status::read(node, cx)?;
+        let why = match status {
+            200..=299 => "it says that the resource is there: a correct 200 takes the copy's place",
+            304 => "it says that nothing has changed",
+            429 | 500..=599 => {
+                "it tells of the dependency, not of the resource: this is what the copy is for"
+            }
+            _ => return Some(GoneStatus(status)),
+        };
+        let message = format!("{status} never withdraws a copy");
+        cx.report(Finding::new(Code::NeverGone, node.bytes(), message).help(why));
+        None
+    }
+
+    fn shape() -> Shape {
+        Shape::Integer { min: 300, max: 499 }
     }
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 use crate::code::Code;
 use crate::read::{Fault, Scalar, with_units};
 
-/// A duration that may be zero.
+/// A duration of zero, or at least [`SHORTEST`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Time(pub(crate) Duration);
 
-/// A duration greater than zero.
+/// A duration of at least [`SHORTEST`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PositiveTime(pub(crate) Duration);
 
@@ -26,6 +26,8 @@ const UNITS: [(&str, u64); 7] = [
     ("m", 60_000_000_000),
     ("h", 3_600_000_000_000),
 ];
+/// Timers count milliseconds: what is shorter could not be told from nothing.
+const SHORTEST: Duration = Duration::from_millis(1);
 /// A year: whatever is longer is a slip.
 const LONGEST_NS: u64 = 365 * 24 * 3_600_000_000_000;
 
@@ -36,22 +38,32 @@ impl Scalar for Time {
     const BARE_NUMBER: Option<(Code, [&'static str; 2])> = BARE_NUMBER;
 
     fn parse(text: &str) -> Result<Self, Fault> {
-        parse(text).map(Time)
+        match parse(text)? {
+            duration if duration.is_zero() => Ok(Time(duration)),
+            duration => long_enough(text, duration).map(Time),
+        }
     }
 }
 
 impl Scalar for PositiveTime {
     const EXPECTED: &'static str = EXPECTED;
-    const NAME: &'static str = "duration above 0";
+    const NAME: &'static str = "duration from 1 ms";
     const PATTERN: Option<&'static str> = PATTERN;
     const BARE_NUMBER: Option<(Code, [&'static str; 2])> = BARE_NUMBER;
 
     fn parse(text: &str) -> Result<Self, Fault> {
         match parse(text)? {
             Duration::ZERO => Err(Fault::new(Code::Zero, "the duration must be greater than zero")),
-            duration => Ok(PositiveTime(duration)),
+            duration => long_enough(text, duration).map(PositiveTime),
         }
     }
+}
+
+fn long_enough(text: &str, duration: Duration) -> Result<Duration, Fault> {
+    if duration < SHORTEST {
+        return Err(Fault::new(Code::OutOfRange, format!("`{text}` is too short: at least 1ms")));
+    }
+    Ok(duration)
 }
 
 fn parse(text: &str) -> Result<Duration, Fault> {
@@ -68,8 +80,8 @@ fn parse(text: &str) -> Result<Duration, Fault> {
     if let Some(fraction) = unit.strip_prefix('.') {
         let fault = invalid("a duration is a whole number and a unit".to_owned());
         return Err(match without_fraction(number, fraction) {
-            Some(exact) => fault.instead(exact),
-            None => fault.help(format!("write {EXPECTED}")),
+            Some(exact) if parse(&exact).is_ok_and(|exact| exact >= SHORTEST) => fault.instead(exact),
+            _ => fault.help(format!("write {EXPECTED}")),
         });
     }
     let Some(&(_, unit_ns)) = UNITS.iter().find(|(name, _)| *name == unit) else {
@@ -150,6 +162,8 @@ mod tests {
         assert_eq!(instead("1.5s").as_deref(), Some("1500ms"));
         assert_eq!(instead("1.25m").as_deref(), Some("75s"));
         assert_eq!(instead("0.0001m"), None);
+        assert_eq!(instead("1.5ms").as_deref(), Some("1500us"));
+        assert_eq!(instead("0.5ms"), None, "what would be refused is not proposed");
         assert_eq!(instead("3fortnights"), None);
     }
 }

@@ -69,16 +69,23 @@ fn the_nine_lines() {
 /// replaced. Gone and refused-to-all withdraw it.
 #[test]
 fn answers_about_the_request_never_lead_to_a_copy() {
-    let engine =
-        engine_of(Route { declared: StatusSet::of(&[401, 403, 404, 409, 410, 422]), ..route(public()) });
-    for (status, copy) in [
+    let copies = [
+        (400, CopyAction::Keep),
         (401, CopyAction::Withdraw),
         (403, CopyAction::Withdraw),
         (404, CopyAction::Withdraw),
+        (407, CopyAction::Keep),
+        (408, CopyAction::Keep),
         (409, CopyAction::Keep),
         (410, CopyAction::Withdraw),
+        (412, CopyAction::Keep),
+        (416, CopyAction::Keep),
         (422, CopyAction::Keep),
-    ] {
+        (451, CopyAction::Keep),
+    ];
+    let declared = StatusSet::of(&copies.map(|(status, _)| status));
+    let engine = engine_of(Route { declared, ..route(public()) });
+    for (status, copy) in copies {
         let decision = get(&engine, &Script::new(says(status)).with_copy(copy_read_at(START)), START);
         assert_eq!(words(&decision), ("normal", "primary", "none"), "{status}");
         assert!(matches!(decision.reply, Reply::Streamed(_)), "{status}");

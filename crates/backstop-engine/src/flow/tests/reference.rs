@@ -123,7 +123,7 @@ pub(super) fn trouble(case: &Case<'_>) -> Option<Trouble> {
             if [502, 503, 504].contains(&status) {
                 return of_answer("unavailable", status);
             }
-            let about_the_request = status < 400 || [401, 403, 404, 409, 410, 422].contains(&status);
+            let about_the_request = status < 500 && status != 429;
             if route.declared.contains(status) && !about_the_request {
                 return of_answer("declared", 502);
             }

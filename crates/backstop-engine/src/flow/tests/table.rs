@@ -16,8 +16,10 @@ use super::support::{
     drive, engine, in_flight, omitted, prepared, public_read, route, status_of, words,
 };
 
-const STATUSES: [u16; 21] =
-    [200, 204, 206, 301, 304, 400, 401, 403, 404, 408, 409, 410, 418, 422, 429, 500, 501, 502, 503, 504, 599];
+const STATUSES: [u16; 22] = [
+    200, 204, 206, 301, 304, 400, 401, 403, 404, 408, 409, 410, 416, 418, 422, 429, 500, 501, 502, 503, 504,
+    599,
+];
 
 /// Every kind of failure that is not an answer, with the word that it is counted under.
 const FAILURES: [(FailureKind, &str, Sent); 10] = [
@@ -55,7 +57,7 @@ fn every_route() -> Vec<Route> {
     let mut routes = Vec::new();
     for class in classes {
         for unavailable_status in [UnavailableStatus::Contract, UnavailableStatus::Cause] {
-            for declared in [StatusSet::EMPTY, StatusSet::of(&[404, 422, 429, 500])] {
+            for declared in [StatusSet::EMPTY, StatusSet::of(&[400, 404, 416, 422, 429, 500])] {
                 routes.push(Route { unavailable_status, declared, ..route(class.clone()) });
             }
         }
