@@ -19,7 +19,7 @@ pub(crate) fn log() {
             location,
             thread = std::thread::current().name(),
             backtrace,
-            "a panic was contained"
+            "a panic"
         );
     }));
 }

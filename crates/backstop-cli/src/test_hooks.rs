@@ -84,13 +84,18 @@ fn serve(stream: &UnixStream, hand: &ManualClock, frozen: &AtomicBool) -> io::Re
     Ok(())
 }
 
+#[expect(clippy::panic, reason = "it is asked for")]
+fn panic() {
+    std::panic::panic_any("asked for\nin two lines");
+}
+
 fn obey(line: &str, hand: &ManualClock, frozen: &AtomicBool) -> Option<()> {
     let (command, argument) = line.split_once(' ').unwrap_or((line, ""));
     match (command, argument) {
         ("get", "") => {}
         ("panic", "") => {
             let thread = std::thread::Builder::new().name("doomed".into());
-            let doomed = thread.spawn(|| std::panic::panic_any("asked for\nin two lines")).ok()?;
+            let doomed = thread.spawn(panic).ok()?;
             let _its_own_affair = doomed.join();
         }
         ("freeze", "") => frozen.store(true, Ordering::SeqCst),

@@ -1,6 +1,7 @@
 //! One spelling for what may be spelt in several ways (RFC 3986 sections 6.2.2 and 6.2.3).
 //!
-//! Copies are found and withdrawn, and routes are matched, by this spelling. What is forwarded is never changed.
+//! Copies are found and withdrawn, and routes are matched, by this spelling. Path and query are
+//! forwarded as they came; the host is forwarded in this spelling.
 
 use std::borrow::Cow;
 

@@ -86,7 +86,7 @@ pub struct Read {
 
 impl Read {
     /// Reads the request and changes what the rules change: `Accept-Language` becomes the negotiated language, and
-    /// `Accept-Encoding` becomes `identity`, because a coded body cannot be looked into.
+    /// `Accept-Encoding` becomes `identity`, because a coded body cannot be looked into; `Host` gets its one spelling.
     ///
     /// `fingerprint` tells copies of these rules from those of other rules under the same name.
     pub fn prepare(rules: &PublicRead, route: &str, fingerprint: &[u8], parts: &mut Parts) -> Self {
@@ -97,6 +97,12 @@ impl Read {
             parts.headers.insert(ACCEPT_LANGUAGE, value);
         }
         parts.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        // Whoever is asked and chooses by the host, byte for byte, is asked for the host that is in the key.
+        if let Some(host) = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).map(canonical::host)
+            && let Ok(host) = HeaderValue::from_str(&host)
+        {
+            parts.headers.insert(HOST, host);
+        }
         let credential = has_credential(parts);
         let no_language = !rules.languages.is_empty() && language.is_none();
         // An answer to content of a request's own is nobody else's (RFC 9110 section 9.3.1 gives it no meaning).
@@ -281,6 +287,9 @@ mod tests {
         Read::prepare(&rules(&["es"], vec![]), "r", b"", &mut sent);
         assert_eq!(sent.headers[ACCEPT_LANGUAGE], "es");
         assert_eq!(sent.headers[ACCEPT_ENCODING], "identity");
+        let mut spelt = parts("/p", &[("host", "SHOP.example.:80")]);
+        Read::prepare(&rules(&[], vec![]), "r", b"", &mut spelt);
+        assert_eq!(spelt.headers[HOST], "shop.example");
         let mut unmatched = parts("/p", &[("accept-language", "de")]);
         Read::prepare(&rules(&["es"], vec![]), "r", b"", &mut unmatched);
         assert_eq!(unmatched.headers[ACCEPT_LANGUAGE], "de");

@@ -13,14 +13,15 @@ async fn lines(gateway: &Gateway, done: impl Fn(&[Value]) -> bool) -> Vec<Value>
         let lines = log.iter().filter(|line| {
             !line.starts_with("listening on http://") && !line.starts_with("metrics on http://")
         });
-        lines.map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}"))).collect()
+        lines.map(|line| serde_json::from_str(line).expect(line)).collect()
     };
     let waiting = async {
         while !done(&said()) {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(BOUND, waiting).await.unwrap_or_else(|_| panic!("{:#?}", gateway.log()));
+    let came = tokio::time::timeout(BOUND, waiting).await;
+    assert!(came.is_ok(), "{:#?}", gateway.log());
     said()
 }
 

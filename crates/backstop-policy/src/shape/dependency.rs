@@ -19,7 +19,7 @@ table! {
         /// Longest time to connect. The route's deadline ends it sooner.
         "connect" connect: PositiveTime = Default("`\"1s\"`");
         /// What is sent as `Host`.
-        "host" host: FixedHost = Default("the client's own");
+        "host" host: FixedHost = Default("the client's own, in lower case, without final dots and without port 80");
         /// How long an unused connection is kept.
         "idle" idle: PositiveTime = Default("`\"30s\"`");
         /// Resources that its calls take up, beside those of other dependencies.

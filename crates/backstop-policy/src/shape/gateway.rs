@@ -7,8 +7,9 @@ use crate::value::{Count, HeadSize, IpRange, Listen, ModeChoice, Name, PositiveS
 table! {
     /// The process as a whole: where it listens and what it takes at most.
     struct GatewayTable {
-        /// Its name in `Via`, `Cache-Status` and `Proxy-Status`. In a row of gateways every one needs its own; without a name
-        /// each process makes one up for `Via`.
+        /// Its name in `Via`, `Cache-Status` and `Proxy-Status`. In a row of gateways every one needs its own. Left at
+        /// `backstop`, it is called `backstop-` and eight hexadecimal digits in `Via`, drawn at every start, so that several
+        /// gateways without a name in a row are no loop.
         "name" name: Name = Default("`\"backstop\"`");
         /// Where clients are accepted. Port 0 lets the system choose.
         "listen" listen: OneOrMany<Listen> = Required;
@@ -41,7 +42,7 @@ table! {
     /// What one client may send and how long it may take.
     struct LimitsTable {
         ..route: RouteLimitsTable;
-        /// Largest request head, at least 8 KiB.
+        /// Largest request head, to the byte: request line, field lines and line ends, without optional blanks. At least 8 KiB.
         "head" head: HeadSize = Default("`\"32 KiB\"`");
         /// Longest time in which a request head arrives. An HTTP/1.1 connection that sends none is closed after it; one
         /// of HTTP/2 that had a request may rest for 60 s.

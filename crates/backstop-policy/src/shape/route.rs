@@ -24,11 +24,12 @@ table! {
         "deadline" deadline: PositiveTime = Contract;
         /// Requests in flight at once, answers from copies included. The excess is refused at once.
         "in_flight" in_flight: Count = Contract;
-        /// Removed from the start of the path before forwarding.
+        /// Removed from the start of the path before forwarding, however the request spells it.
         "strip_prefix" strip_prefix: PathPrefix = Default("nothing");
         /// Changes to the request before it is forwarded.
         "request_headers" request_headers: HeaderEditsTable = Default("none");
-        /// Changes to the answer before it is sent.
+        /// Changes to the answer before it is sent. On Backstop's own answers (refusals, prepared, left out) what tells of their
+        /// content or their lifetime stays as it is.
         "response_headers" response_headers: HeaderEditsTable = Default("none");
         /// Limits on one request, where they differ from the gateway's.
         "limits" limits: RouteLimitsTable = Default("the gateway's");
