@@ -34,5 +34,5 @@ bench: ## CPU per request beside nginx's in one run, and the engine's nanosecond
 	$(CARGO) bench --quiet -p backstop-engine --bench decision
 	./scripts/bench
 
-loom: ## All interleavings of the admission counter
-	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir $(TARGET)/loom -p backstop-engine --test loom_admission
+loom: ## All interleavings of the admission counter and of a dependency's health
+	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir $(TARGET)/loom -p backstop-engine --test loom_admission --test loom_health

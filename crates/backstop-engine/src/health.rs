@@ -28,7 +28,7 @@
 //! **Open times** double with each trip, up to a maximum, until it was closed for a minute without more errors than are
 //! green in a recovery.
 //!
-//! Nothing here waits and nothing is locked. The state is one word ([`word`]); everything that is late, early or lost in
+//! Nothing here waits and nothing is locked. The state is one word; everything that is late, early or lost in
 //! a race ends as if it had not been tried, and the next call tries again. Time is handed in and nothing happens by
 //! itself: what is due is done by the next call, or by whoever asks for the [`Phase`].
 
