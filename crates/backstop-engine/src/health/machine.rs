@@ -258,10 +258,21 @@ impl Health {
                     word.next(order.kind())
                 }
             };
+            if next.generation() != word.generation() {
+                self.begin(next.generation());
+            }
             if self.state.replace(word, next) {
                 return;
             }
         }
+    }
+
+    /// Empties what counts for a generation, for the one that begins. Only for whoever is moving: results of the one
+    /// that ends are lost from here on, as they would be a moment later.
+    fn begin(&self, generation: u32) {
+        self.window.begin(generation);
+        self.streak.begin(generation);
+        let _of_the_last_ramp = self.ramp.tally.take(generation);
     }
 
     /// Writes what a phase begins with. Only for whoever is moving.
