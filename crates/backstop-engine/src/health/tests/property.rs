@@ -157,6 +157,8 @@ impl World {
             Op::End(n, fate) => self.end(n % self.calls.len(), fate),
             Op::Calls(n, fate) => (0..n).for_each(|_| self.call(fate)),
             Op::Recover => {
+                // Both look now: what is due is done at the moment of the look.
+                self.compare();
                 if let Some(up) = self.health.known_up(mono(self.now)) {
                     self.now = self.now.max(up.as_ns() / 1_000_000);
                     (0..self.reference.probes).for_each(|_| self.call(Fate::Answered));
