@@ -243,8 +243,9 @@ impl Health {
                 Kind::ForcedClosed => Phase::ForcedClosed,
             };
             // A fact of a later generation does not go with the kind of an earlier one. Each further round has seen a
-            // change of phase.
-            if self.state.load().generation() == word.generation() {
+            // change of phase, or an order.
+            let after = self.state.load();
+            if (after.generation(), after.kind()) == (word.generation(), word.kind()) {
                 return phase;
             }
         }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use backstop_engine::health::{BreakerRules, Health, PerMille, Phase, RecoveryRules, Ticket};
+use backstop_engine::health::{BreakerRules, Health, PerMille, Phase, RecoveryRules, Ticket, WindowCount};
 use backstop_engine::time::Mono;
 use loom::thread;
 
@@ -147,7 +147,7 @@ fn an_order_is_carried_out_whoever_is_moving() {
     });
 }
 
-/// A late result beside a change of generation: it counts in its own or nowhere.
+/// A late result beside a change of generation: it counts in its own or nowhere, and takes nothing away.
 #[test]
 fn a_result_never_counts_in_a_later_generation() {
     explore(|| {
@@ -157,12 +157,77 @@ fn a_result_never_counts_in_a_later_generation() {
             let health = Arc::clone(&health);
             thread::spawn(move || {
                 health.force_closed(START);
-                health.counts(START)
+                admit(&health, START).unwrap().answered(START);
             })
         };
         late.failed(START, MIDDLE);
-        assert_eq!(forcing.join().unwrap().calls, 0);
-        assert_eq!(health.counts(START).calls, 0);
+        forcing.join().unwrap();
+        assert_eq!(health.counts(START), WindowCount { calls: 1, failures: 0, slow: 0 });
+    });
+}
+
+/// Whoever counts while a call is being counted never finds a failure without its call.
+#[test]
+fn a_failure_is_never_seen_without_its_call() {
+    explore(|| {
+        let health = health(1, None);
+        let ticket = admit(&health, START).unwrap();
+        let failing = thread::spawn(move || ticket.failed(START, MIDDLE));
+        let count = health.counts(START);
+        assert!(count.failures <= count.calls, "{count:?}");
+        failing.join().unwrap();
+    });
+}
+
+/// One success more than needed, at the same moment: still one move.
+#[test]
+fn one_success_too_many_moves_nothing() {
+    explore(|| {
+        let health = health(2, None);
+        let up = opened(&health);
+        admit(&health, up).unwrap().answered(up);
+        let (mine, other) = (admit(&health, up).unwrap(), admit(&health, up).unwrap());
+        let answering = thread::spawn(move || other.answered(up));
+        mine.answered(up);
+        answering.join().unwrap();
+        assert_eq!((health.phase(up), health.generation()), (Phase::Closed, 3));
+    });
+}
+
+/// The results that end a tick, at the same moment: it is judged once.
+#[test]
+fn a_tick_is_judged_once() {
+    explore(|| {
+        let health = health(1, Some(RecoveryRules::default()));
+        let up = opened(&health);
+        admit(&health, up).unwrap().answered(up);
+        let mut tickets: Vec<_> = (0..6).map(|_| admit(&health, up).unwrap()).collect();
+        let (mine, other) = (tickets.pop().unwrap(), tickets.pop().unwrap());
+        for ticket in tickets {
+            ticket.answered(up);
+        }
+        let later = up.after(Duration::from_secs(1));
+        let answering = thread::spawn(move || other.answered(later));
+        mine.answered(later);
+        answering.join().unwrap();
+        assert_eq!(health.phase(later), Phase::Ramp { share: PerMille(150) });
+        assert_eq!(health.totals().step_ups, 1);
+    });
+}
+
+/// Whoever looks while an order is being carried out sees what was or what is, with its own moment.
+#[test]
+fn an_order_does_not_show_through_what_it_ends() {
+    explore(|| {
+        let health = health(1, None);
+        let up = opened(&health);
+        let ordering = {
+            let health = Arc::clone(&health);
+            thread::spawn(move || health.force_open(START))
+        };
+        let seen = health.phase(START);
+        assert!(seen == Phase::Open { until: up } || seen == Phase::ForcedOpen, "{seen:?}");
+        ordering.join().unwrap();
     });
 }
 

@@ -30,7 +30,7 @@ impl Streak {
 
     /// Nothing of this generation is counted yet.
     pub(super) fn begin(&self, generation: u32) {
-        self.word.store(u64::from(generation as u16) << COUNT_BITS, Ordering::Release);
+        let _over = self.word.swap(u64::from(generation as u16) << COUNT_BITS, Ordering::AcqRel);
     }
 
     /// Counts a failure; whether the row is long and dense enough now. Another thread's moment that is not yet written

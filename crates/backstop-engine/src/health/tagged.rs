@@ -41,7 +41,8 @@ impl TaggedCount {
 
     /// Nothing of this generation is counted yet, and nothing of an earlier one counts any more.
     pub(super) fn begin(&self, generation: u32) {
-        self.0.store(tag(generation, 0) << COUNT_BITS, Ordering::Release);
+        // Swapped, not stored, so that it takes its place among the additions: an addition of before is seen as such.
+        let _over = self.0.swap(tag(generation, 0) << COUNT_BITS, Ordering::AcqRel);
     }
 
     /// What was counted under this tag.
