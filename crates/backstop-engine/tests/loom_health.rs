@@ -172,10 +172,13 @@ fn a_failure_is_never_seen_without_its_call() {
     explore(|| {
         let health = health(1, None);
         let ticket = admit(&health, START).unwrap();
-        let failing = thread::spawn(move || ticket.failed(START, MIDDLE));
-        let count = health.counts(START);
+        let counting = {
+            let health = Arc::clone(&health);
+            thread::spawn(move || health.counts(START))
+        };
+        ticket.failed(START, MIDDLE);
+        let count = counting.join().unwrap();
         assert!(count.failures <= count.calls, "{count:?}");
-        failing.join().unwrap();
     });
 }
 
@@ -238,11 +241,14 @@ fn a_phase_has_its_own_facts() {
         let health = health(1, None);
         let up = opened(&health);
         let probe = admit(&health, up).unwrap();
-        let failing = thread::spawn(move || probe.failed(up, MIDDLE));
-        let seen = health.phase(up);
+        let looking = {
+            let health = Arc::clone(&health);
+            thread::spawn(move || health.phase(up))
+        };
+        probe.failed(up, MIDDLE);
         let second = Phase::Open { until: up.after(Duration::from_secs(10)) };
+        let seen = looking.join().unwrap();
         assert!(seen == Phase::HalfOpen || seen == second, "{seen:?}");
-        failing.join().unwrap();
         assert_eq!(health.phase(up), second);
     });
 }
