@@ -36,4 +36,4 @@ bench: ## CPU per request beside nginx's in one run, and the engine's nanosecond
 
 loom: ## All interleavings of the counters that threads share
 	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir $(TARGET)/loom -p backstop-engine \
-		--test loom_admission --test loom_budget
+		--test loom_admission --test loom_budget --test loom_health

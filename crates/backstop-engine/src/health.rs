@@ -28,7 +28,7 @@
 //! **Open times** double with each trip, up to a maximum, until it was closed for a minute without more errors than are
 //! green in a recovery.
 //!
-//! Nothing here waits and nothing is locked. The state is one word ([`word`]); everything that is late, early or lost in
+//! Nothing here waits and nothing is locked. The state is one word; everything that is late, early or lost in
 //! a race ends as if it had not been tried, and the next call tries again. Time is handed in and nothing happens by
 //! itself: what is due is done by the next call, or by whoever asks for the [`Phase`].
 
@@ -243,8 +243,9 @@ impl Health {
                 Kind::ForcedClosed => Phase::ForcedClosed,
             };
             // A fact of a later generation does not go with the kind of an earlier one. Each further round has seen a
-            // change of phase.
-            if self.state.load().generation() == word.generation() {
+            // change of phase, or an order.
+            let after = self.state.load();
+            if (after.generation(), after.kind()) == (word.generation(), word.kind()) {
                 return phase;
             }
         }

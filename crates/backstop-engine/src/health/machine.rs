@@ -164,11 +164,10 @@ impl Health {
         self.end_probe(call);
         let needed = self.slots();
         let changed = self.state.within(call.generation, |word| {
-            let free = word.without_slot(call.slot.unwrap_or(0));
-            // Whoever is moving leaves this generation: its successes decide nothing any more.
-            let counted = if word.is_moving() { free } else { free.with_success() };
+            let counted = word.without_slot(call.slot.unwrap_or(0)).with_success();
             Some(if counted.successes() >= needed { counted.moving() } else { counted })
         });
+        // Who finds it moving is not the one who moves it: a trip, or an earlier success that was enough.
         if changed.is_some_and(|(before, after)| after.is_moving() && !before.is_moving()) {
             let to = if self.recovery.is_some() { Kind::Ramp } else { Kind::Closed };
             self.publish(to, now);
@@ -269,10 +268,21 @@ impl Health {
                     word.next(order.kind())
                 }
             };
+            if next.generation() != word.generation() {
+                self.begin(next.generation());
+            }
             if self.state.replace(word, next) {
                 return;
             }
         }
+    }
+
+    /// Empties what counts for a generation, for the one that begins. Only for whoever is moving: results of the one
+    /// that ends are lost from here on, as they would be a moment later.
+    fn begin(&self, generation: u32) {
+        self.window.begin(generation);
+        self.streak.begin(generation);
+        let _of_the_last_ramp = self.ramp.tally.take(generation);
     }
 
     /// Writes what a phase begins with. Only for whoever is moving.

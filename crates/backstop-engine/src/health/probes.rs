@@ -59,3 +59,29 @@ fn pack(generation: u32, now: Mono) -> u64 {
     let us = now.as_ns().div_ceil(1000).clamp(1, US_MASK);
     (u64::from(generation as u16) << US_BITS) | us
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::word::Kind;
+
+    fn at(seconds: u64) -> Mono {
+        Mono::from_ns(seconds * 1_000_000_000)
+    }
+
+    /// A slot may be seen taken before its probe has written when it began.
+    #[test]
+    fn what_an_earlier_probe_left_is_nobodys() {
+        let probes = Probes::new(Duration::from_secs(1));
+        let taken = |generation| Word::new(generation, Kind::HalfOpen).with_slot(2);
+        assert!(!probes.is_one_overdue(taken(1), at(100)), "nothing was written");
+        probes.begin(1, 2, at(5));
+        assert!(!probes.is_one_overdue(taken(1), at(14)) && probes.is_one_overdue(taken(1), at(15)));
+        assert!(!probes.is_one_overdue(taken(2), at(100)), "another generation's");
+        assert!(!probes.is_one_overdue(Word::new(1, Kind::HalfOpen), at(100)), "a slot that is free");
+        probes.end(2, 2, at(5));
+        assert!(probes.is_one_overdue(taken(1), at(15)), "ended by another generation's");
+        probes.end(1, 2, at(5));
+        assert!(!probes.is_one_overdue(taken(1), at(100)), "an earlier probe's");
+    }
+}

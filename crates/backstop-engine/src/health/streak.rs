@@ -28,6 +28,11 @@ impl Streak {
         Self { word: AtomicU64::new(0), moments: std::array::from_fn(|_| AtomicU64::new(0)) }
     }
 
+    /// Nothing of this generation is counted yet.
+    pub(super) fn begin(&self, generation: u32) {
+        let _over = self.word.swap(u64::from(generation as u16) << COUNT_BITS, Ordering::AcqRel);
+    }
+
     /// Counts a failure; whether the row is long and dense enough now. Another thread's moment that is not yet written
     /// reads as an old one: the row is then found with the next failure.
     pub(super) fn failed(&self, generation: u32, now: Mono) -> bool {

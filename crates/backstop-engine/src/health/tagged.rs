@@ -10,8 +10,8 @@ const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
 const MOMENT_BITS: u32 = 24;
 const MOMENT_MASK: u64 = (1 << MOMENT_BITS) - 1;
 
-/// Whether generation `new` comes after `old`, of which only the low 16 bits are kept. What was left alone for 32768
-/// changes of state would be taken for newer; each of them takes as long as a trip or an operator.
+/// Whether generation `new` comes after `old`, of which only the low 16 bits are kept. Whoever moves the state stamps
+/// everything with the generation that begins, so that nothing is ever further apart than a few.
 pub(super) fn is_newer(new: u16, old: u16) -> bool {
     let ahead = new.wrapping_sub(old);
     ahead != 0 && ahead < 0x8000
@@ -39,6 +39,12 @@ impl TaggedCount {
         added.is_ok()
     }
 
+    /// Nothing of this generation is counted yet, and nothing of an earlier one counts any more.
+    pub(super) fn begin(&self, generation: u32) {
+        // Swapped, not stored, so that it takes its place among the additions: an addition of before is seen as such.
+        let _over = self.0.swap(tag(generation, 0) << COUNT_BITS, Ordering::AcqRel);
+    }
+
     /// What was counted under this tag.
     pub(super) fn get(&self, generation: u32, moment: u64) -> u64 {
         let word = self.0.load(Ordering::Acquire);
@@ -48,4 +54,28 @@ impl TaggedCount {
 
 fn tag(generation: u32, moment: u64) -> u64 {
     (u64::from(generation as u16) << MOMENT_BITS) | (moment & MOMENT_MASK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_older_generation_never_counts_where_a_newer_one_does() {
+        let count = TaggedCount::new();
+        assert!(count.add(7, 3) && count.add(8, 3));
+        assert!(!count.add(7, 3) && !count.add(7, 4));
+        assert_eq!((count.get(7, 3), count.get(8, 3)), (0, 1));
+        assert!(count.add(8, 3) && count.add(8, 13));
+        assert_eq!((count.get(8, 3), count.get(8, 13)), (0, 1), "a later moment begins anew");
+    }
+
+    /// By hand: 65 535 is followed by 65 536, of which 0 is kept.
+    #[test]
+    fn generations_are_told_apart_where_they_overflow() {
+        assert!(is_newer(0, u16::MAX) && !is_newer(u16::MAX, 0) && !is_newer(5, 5));
+        let count = TaggedCount::new();
+        count.begin(65_534);
+        assert!(count.add(65_535, 1) && count.add(65_536, 1) && !count.add(65_535, 1));
+    }
 }

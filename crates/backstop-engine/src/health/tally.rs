@@ -61,3 +61,30 @@ fn unpack(word: u64) -> Results {
     let part = |n: u32| (word >> (n * BITS)) & MAX;
     Results { calls: part(3), failures: part(2), over_green: part(1), over_red: part(0) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_of_an_older_generation_never_count_in_a_newer_one() {
+        let tally = Tally::new();
+        tally.add(7, true, false, false);
+        tally.add(8, false, true, true);
+        tally.add(7, true, false, false);
+        assert_eq!(tally.get(7), Results::default());
+        assert_eq!(tally.take(8), Results { calls: 1, failures: 0, over_green: 1, over_red: 1 });
+        assert_eq!(tally.get(8), Results::default());
+    }
+
+    /// By hand: 12 bits hold 4095; further results change nothing, also not the parts.
+    #[test]
+    fn a_full_tally_stays_as_it_is() {
+        let tally = Tally::new();
+        for _ in 0..4095 {
+            tally.add(1, false, false, false);
+        }
+        tally.add(1, true, true, true);
+        assert_eq!(tally.get(1), Results { calls: 4095, ..Results::default() });
+    }
+}

@@ -61,6 +61,11 @@ impl Ticket {
         self.call.slot.is_some()
     }
 
+    /// The generation that it was admitted under. What comes of it in a later one changes nothing.
+    pub fn generation(&self) -> u64 {
+        u64::from(self.call.generation)
+    }
+
     fn end(&mut self, end: End, now: Mono) {
         self.has_ended = true;
         self.health.settle(&self.call, end, now);

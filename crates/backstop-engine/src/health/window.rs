@@ -43,6 +43,15 @@ impl Window {
         }
     }
 
+    /// Begins empty for this generation.
+    pub(super) fn begin(&self, generation: u32) {
+        for bucket in &self.buckets {
+            for count in [&bucket.calls, &bucket.failures, &bucket.slow] {
+                count.begin(generation);
+            }
+        }
+    }
+
     // Moments are counted from 1, so that an untouched word is never taken for moment 0 of generation 0.
     fn moment(&self, now: Mono) -> u64 {
         (now.as_ns() / self.bucket_ns).saturating_add(1)

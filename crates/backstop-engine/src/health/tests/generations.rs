@@ -1,7 +1,9 @@
 //! What is late changes nothing newer.
 
-use super::support::{MIDDLE, World, seconds};
-use crate::health::{Phase, Ticket, WindowCount};
+use std::time::Duration;
+
+use super::support::{MIDDLE, World, ms, seconds};
+use crate::health::{BreakerRules, Phase, Ticket, WindowCount};
 
 type End = fn(&World, Ticket);
 
@@ -117,4 +119,46 @@ fn every_change_is_a_generation() {
     world.health.release(world.now);
     world.health.release(world.now);
     assert_eq!(world.health.generation(), 5);
+}
+
+/// What was asked in one closed time and answered in the next is not how long answers take in good times.
+#[test]
+fn late_answers_are_not_usual() {
+    let rules = BreakerRules { slow: seconds(20), ..BreakerRules::default() };
+    let mut world = World::new(Some(rules), None);
+    let old: Vec<_> = (0..20).map(|_| world.admit()).collect();
+    world.trip_and_recover();
+    for ticket in old {
+        ticket.answered(world.now);
+    }
+    world.trip();
+    assert_eq!(world.health.save(world.now).p95, Duration::ZERO);
+}
+
+/// By hand: 40 000 changes are more than half of the 65 536 generations that a count tells apart. The ramp, the window
+/// and the row after them count as those before: six green ticks, and ten failures in a row.
+#[test]
+fn an_incident_of_many_generations_is_like_any_other() {
+    let mut world = World::with_recovery();
+    world.trip();
+    for _ in 0..20_000 {
+        world.now = world.health.known_up(world.now).unwrap();
+        world.fail();
+    }
+    world.now = world.health.known_up(world.now).unwrap();
+    assert!(world.health.generation() > 40_000);
+    for _ in 0..3 {
+        world.answer();
+    }
+    for _ in 0..6 {
+        assert!(matches!(world.phase(), Phase::Ramp { .. }));
+        for _ in 0..5 {
+            world.wait(ms(100));
+            world.answer();
+        }
+        world.wait(ms(500));
+    }
+    assert!(matches!(world.phase(), Phase::Watch { .. }));
+    assert_eq!(world.health.counts(world.now), WindowCount::default());
+    world.trip();
 }

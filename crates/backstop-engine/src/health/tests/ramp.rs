@@ -88,6 +88,17 @@ fn three_steps_back_freeze_the_share() {
     assert_eq!(shares(&mut world, &[GREEN; 10]), expected);
 }
 
+/// By hand: steps back at seconds 9, 24 and 39: the first and the last are 30 s apart.
+#[test]
+fn three_steps_back_within_thirty_seconds_freeze_the_share() {
+    let mut world = ramping();
+    shares(&mut world, &[GREEN, GREEN, GREEN, RED]);
+    shares(&mut world, &[AMBER; 14]);
+    shares(&mut world, &[RED]);
+    shares(&mut world, &[AMBER; 14]);
+    assert_eq!(shares(&mut world, &[RED, GREEN]), [114, 114]);
+}
+
 /// By hand: the third step back is 31 s after the first.
 #[test]
 fn three_steps_back_over_a_longer_time_freeze_nothing() {
@@ -221,6 +232,52 @@ fn calls_given_up_when_they_were_slow_are_red() {
     shares(&mut world, &[(0, 0)]);
     assert_eq!(world.share(), Some(PerMille(100)));
     assert_eq!(world.health.totals().step_ups, 0);
+}
+
+/// By hand: usual are 400 ms (octave 18, 262 144, eighths of 32 768: up to 425 984 us), so that 1.1 s would be green. A
+/// call that was given up after 1.1 s would have taken longer, nobody knows how long: more than a twentieth of these, and
+/// the tick is red. They are too few for the breaker (60 % slow).
+#[test]
+fn a_call_given_up_is_late_however_long_was_usual() {
+    for (given_up, expected) in [(true, 105), (false, 225)] {
+        let mut world = World::with_recovery();
+        for _ in 0..20 {
+            world.answer_after(ms(400));
+        }
+        world.trip_and_recover();
+        shares(&mut world, &[(9, 0)]);
+        let slow: Vec<_> = (0..2)
+            .map(|_| {
+                world.wait(ms(100));
+                world.admit()
+            })
+            .collect();
+        for _ in 0..3 {
+            world.wait(ms(100));
+            world.answer();
+        }
+        world.wait(ms(499));
+        assert_eq!(world.share(), Some(PerMille(150)), "not a second yet");
+        // The tick goes on: none is judged before it has five results.
+        world.wait(ms(301));
+        let _tells_the_time = world.health.refuses(world.now, true);
+        for ticket in slow {
+            if given_up { drop(ticket) } else { ticket.answered(world.now) }
+        }
+        world.wait(seconds(1));
+        assert_eq!(world.share(), Some(PerMille(expected)), "{given_up}");
+    }
+}
+
+/// What is slow is not usual: of 100 answers ten were slow, and the 95th percentile of the rest is theirs.
+#[test]
+fn slow_answers_are_not_usual() {
+    let mut world = World::with_recovery();
+    for n in 0..100 {
+        world.answer_after(if n % 10 == 9 { ms(1001) } else { ms(10) });
+    }
+    world.trip_and_recover();
+    assert_eq!(world.health.save(world.now).p95, Duration::from_micros(10_240));
 }
 
 /// By hand: usual is 10 ms, counted as up to 10.24; green up to three times that, red from seven times that on.

@@ -1,0 +1,378 @@
+//! The same rules once more, written down naively: lists of everything, searched every time. Shares no code with what
+//! it is compared to. Time is in milliseconds.
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    Closed,
+    Open { until: u64 },
+    HalfOpen,
+    Ramp { share: u64 },
+    Watch { until: u64 },
+    ForcedOpen,
+    ForcedClosed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Answered,
+    Failed,
+    Neutral,
+    Abandoned,
+    Unused,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Admitted {
+    id: u64,
+    generation: u64,
+    pub(super) is_probe: bool,
+    at: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Ended {
+    generation: u64,
+    at: u64,
+    failed: bool,
+    slow: bool,
+    /// An answer of any kind: ends a row.
+    answer: bool,
+    probe: bool,
+    lasted: u64,
+    given_up: bool,
+    in_tick: bool,
+}
+
+pub(super) struct Reference {
+    pub(super) probes: usize,
+    pub(super) min_calls: usize,
+    pub(super) recovers: bool,
+    /// Measured by others and taken over at each trip: nanoseconds, and thousandths per second.
+    pub(super) p95_ns: u64,
+    pub(super) rate_milli: u64,
+    pub(super) state: Seen,
+    pub(super) generation: u64,
+    pub(super) trips: u64,
+    ended: Vec<Ended>,
+    out: Vec<Admitted>,
+    successes: usize,
+    row_of_trips: u32,
+    bad_at: u64,
+    asked: u64,
+    seen: u64,
+    ids: u64,
+    /// The moment at which the ramp's next call is due, in nanoseconds.
+    due_ns: u64,
+    tick_began: u64,
+    reds: u32,
+    backs: Vec<u64>,
+    frozen_until: u64,
+    signal: Option<(u64, u64)>,
+}
+
+const SLOW: u64 = 1000;
+
+impl Reference {
+    pub(super) fn new(probes: usize, min_calls: usize, recovers: bool, rate_milli: u64) -> Self {
+        Self {
+            probes,
+            min_calls,
+            recovers,
+            p95_ns: 0,
+            rate_milli,
+            state: Seen::Closed,
+            generation: 0,
+            trips: 0,
+            ended: Vec::new(),
+            out: Vec::new(),
+            successes: 0,
+            row_of_trips: 0,
+            bad_at: 0,
+            asked: 0,
+            seen: 0,
+            ids: 0,
+            due_ns: 0,
+            tick_began: 0,
+            reds: 0,
+            backs: Vec::new(),
+            frozen_until: 0,
+            signal: None,
+        }
+    }
+
+    fn enter(&mut self, state: Seen, now: u64) {
+        self.generation += 1;
+        self.state = state;
+        self.out.clear();
+        self.successes = 0;
+        match state {
+            Seen::Closed => {
+                self.bad_at = now;
+                self.asked = 0;
+            }
+            Seen::Ramp { .. } => {
+                self.asked = 0;
+                self.due_ns = 0;
+                self.tick_began = now;
+                self.reds = 0;
+                self.backs.clear();
+                self.frozen_until = 0;
+            }
+            _ => {}
+        }
+    }
+
+    fn open(&mut self, now: u64) {
+        self.row_of_trips += 1;
+        self.trips += 1;
+        let rest = (0..self.row_of_trips - 1).fold(5_000, |rest: u64, _| (rest * 2).min(30_000));
+        self.enter(Seen::Open { until: now + rest }, now);
+    }
+
+    fn until(&self) -> u64 {
+        match self.state {
+            Seen::Open { until } => until.max(self.asked),
+            _ => 0,
+        }
+    }
+
+    pub(super) fn look(&mut self, now: u64) -> Seen {
+        self.seen = self.seen.max(now);
+        match self.state {
+            Seen::Watch { until } if now >= until => self.enter(Seen::Closed, now),
+            Seen::HalfOpen if self.out.iter().any(|probe| now >= probe.at + 10_000) => self.open(now),
+            Seen::Ramp { share } => self.judge(share, now),
+            _ => {}
+        }
+        match self.state {
+            Seen::Open { .. } => Seen::Open { until: self.until() },
+            state => state,
+        }
+    }
+
+    fn interval_ns(&self) -> u64 {
+        let Seen::Ramp { share } = self.state else { return 0 };
+        // 5 % more than the share.
+        let milli = self.rate_milli * share * 105 / 100 / 1000;
+        1_000_000_000_000 / milli.max(1000)
+    }
+
+    /// Whether a call passes the ramp now, and when the next would be due.
+    fn ramp(&self, now: u64) -> Option<u64> {
+        let now_ns = now * 1_000_000;
+        let interval = self.interval_ns();
+        let next = self.due_ns.max(now_ns) + interval;
+        (next - now_ns <= interval.max(100_000_000)).then_some(next)
+    }
+
+    pub(super) fn would_pass(&mut self, now: u64, safe: bool) -> bool {
+        self.look(now);
+        match self.state {
+            Seen::Closed | Seen::Watch { .. } | Seen::ForcedClosed => true,
+            Seen::ForcedOpen => false,
+            Seen::Open { .. } => safe && now >= self.until(),
+            Seen::HalfOpen => safe && self.out.len() < self.probes,
+            Seen::Ramp { .. } => self.ramp(now).is_some(),
+        }
+    }
+
+    pub(super) fn admit(&mut self, now: u64, safe: bool) -> Option<Admitted> {
+        if !self.would_pass(now, safe) {
+            return None;
+        }
+        if matches!(self.state, Seen::Open { .. }) {
+            self.enter(Seen::HalfOpen, now);
+        }
+        self.ids += 1;
+        let is_probe = self.state == Seen::HalfOpen;
+        let call = Admitted { id: self.ids, generation: self.generation, is_probe, at: now };
+        if is_probe {
+            self.out.push(call);
+        }
+        if matches!(self.state, Seen::Ramp { .. }) {
+            self.due_ns = self.ramp(now).unwrap();
+        }
+        Some(call)
+    }
+
+    pub(super) fn end(&mut self, call: Admitted, fate: Fate, now: u64) {
+        if fate == Fate::Unused {
+            if call.generation == self.generation {
+                self.out.retain(|probe| probe.id != call.id);
+                if matches!(self.state, Seen::Ramp { .. }) {
+                    self.due_ns = self.due_ns.saturating_sub(self.interval_ns());
+                }
+            }
+            return;
+        }
+        let now = if fate == Fate::Abandoned { self.seen } else { now };
+        self.look(now);
+        if call.generation != self.generation {
+            return;
+        }
+        let lasted = now - call.at;
+        let slow = lasted > SLOW;
+        let failed = fate == Fate::Failed;
+        let given_up = fate == Fate::Abandoned;
+        if call.is_probe {
+            self.out.retain(|probe| probe.id != call.id);
+        }
+        if given_up && !slow {
+            return;
+        }
+        self.ended.push(Ended {
+            generation: call.generation,
+            at: now,
+            failed,
+            slow,
+            answer: matches!(fate, Fate::Answered | Fate::Neutral),
+            probe: call.is_probe,
+            lasted,
+            given_up,
+            in_tick: matches!(self.state, Seen::Ramp { .. }),
+        });
+        if call.is_probe {
+            if failed || slow {
+                self.open(now);
+            } else if fate == Fate::Answered {
+                self.successes += 1;
+                if self.successes == self.probes {
+                    let next = if self.recovers { Seen::Ramp { share: 100 } } else { Seen::Closed };
+                    self.enter(next, now);
+                }
+            }
+            return;
+        }
+        self.weigh(failed, now);
+        self.look(now);
+    }
+
+    fn weigh(&mut self, failed: bool, now: u64) {
+        if !matches!(self.state, Seen::Closed | Seen::Ramp { .. } | Seen::Watch { .. }) {
+            return;
+        }
+        let (calls, failures, slow) = self.counts(now);
+        if self.state == Seen::Closed && self.row_of_trips > 0 {
+            if now >= self.bad_at + 60_000 {
+                self.row_of_trips = 0;
+            }
+            if failures >= 2 && failures * 100 > calls {
+                self.bad_at = now;
+            }
+        }
+        let enough = calls >= self.min_calls;
+        let bad = enough && ((failures > 0 && failures * 2 >= calls) || (slow > 0 && slow * 10 >= calls * 6));
+        if bad || (failed && self.has_row(now)) {
+            self.open(now);
+        }
+    }
+
+    /// Ten failures, no answer between them, the first at most five seconds before the last.
+    fn has_row(&self, now: u64) -> bool {
+        let own = self.ended.iter().filter(|end| end.generation == self.generation);
+        let row: Vec<u64> = own
+            .rev()
+            .take_while(|end| !end.answer)
+            .filter(|end| end.failed)
+            .map(|end| end.at)
+            .take(10)
+            .collect();
+        row.len() == 10 && now - row[9] <= 5_000
+    }
+
+    pub(super) fn counts(&self, now: u64) -> (usize, usize, usize) {
+        let oldest = (now / 1000).saturating_sub(9);
+        let inside: Vec<_> = self
+            .ended
+            .iter()
+            .filter(|end| end.generation == self.generation && end.at / 1000 >= oldest)
+            .collect();
+        let count = |what: fn(&Ended) -> bool| inside.iter().filter(|end| what(end)).count();
+        (inside.len(), count(|end| end.failed), count(|end| end.slow))
+    }
+
+    fn judge(&mut self, share: u64, now: u64) {
+        let tick: Vec<Ended> = self
+            .ended
+            .iter()
+            .filter(|end| end.generation == self.generation && end.in_tick && !end.probe)
+            .copied()
+            .collect();
+        let lasted = now - self.tick_began;
+        if lasted < 1000 || tick.len() < 5 && (lasted < 60_000 || tick.is_empty()) {
+            return;
+        }
+        self.ended.iter_mut().for_each(|end| end.in_tick = false);
+        self.tick_began = now;
+        let (green, red) = if self.p95_ns == 0 {
+            (SLOW * 1_000_000, SLOW * 1_000_000)
+        } else {
+            (self.p95_ns * 3, self.p95_ns * 7)
+        };
+        let late = |bound: u64| {
+            let is_late = |end: &&Ended| !end.failed && (end.given_up || end.lasted * 1_000_000 > bound);
+            tick.iter().filter(is_late).count()
+        };
+        let failures = tick.iter().filter(|end| end.failed).count();
+        let percent = |part: usize| part as f64 * 100.0 / tick.len() as f64;
+        let mut is_red =
+            percent(failures) > 5.0 && failures >= 2 || percent(late(red)) > 5.0 && late(red) >= 2;
+        let mut is_green = percent(failures) <= 1.0 && percent(late(green)) <= 5.0;
+        if let Some((at, in_use)) = self.signal {
+            let age = now - at;
+            if age <= 60_000 {
+                is_red |= age <= 2_000 && in_use > 900;
+                is_green &= age <= 2_000 && in_use <= 700;
+            }
+        }
+        if is_red {
+            self.red(share, now);
+        } else {
+            self.reds = 0;
+            if is_green && now >= self.frozen_until {
+                let next = share * 3 / 2;
+                if next >= 1000 {
+                    self.enter(Seen::Watch { until: now + 60_000 }, now);
+                } else {
+                    self.state = Seen::Ramp { share: next };
+                }
+            }
+        }
+    }
+
+    fn red(&mut self, share: u64, now: u64) {
+        if share == 100 {
+            self.reds += 1;
+            if self.reds == 3 {
+                self.open(now);
+            }
+            return;
+        }
+        self.state = Seen::Ramp { share: (share * 7 / 10).max(100) };
+        self.backs.push(now);
+        if self.backs.iter().filter(|&&back| back + 30_000 >= now).count() >= 3 {
+            self.frozen_until = now + 10_000;
+        }
+    }
+
+    pub(super) fn force(&mut self, state: Seen, now: u64) {
+        self.seen = self.seen.max(now);
+        let is_forced = matches!(self.state, Seen::ForcedOpen | Seen::ForcedClosed);
+        if self.state == state || (state == Seen::Closed && !is_forced) {
+            return;
+        }
+        self.row_of_trips = 0;
+        self.enter(state, now);
+    }
+
+    pub(super) fn ask(&mut self, now: u64, rest: u64) {
+        self.seen = self.seen.max(now);
+        self.asked = self.asked.max(now + rest.min(60_000));
+    }
+
+    pub(super) fn signal(&mut self, now: u64, in_use: u64) {
+        self.seen = self.seen.max(now);
+        self.signal = Some((now, in_use));
+    }
+}
