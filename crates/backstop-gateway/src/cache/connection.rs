@@ -10,7 +10,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Cmd, ErrorKind, RedisConnectionInfo, RedisError, Value};
+use redis::{AsyncConnectionConfig, Cmd, RedisConnectionInfo, RedisError, Value};
 use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 
@@ -73,12 +73,8 @@ impl Connection {
         match answer {
             Ok(Value::ServerError(error)) => Err(CacheError::Server(Refusal::of(error.code()))),
             Ok(value) => Ok(value),
-            Err(error) => {
-                if error.kind() == ErrorKind::Parse {
-                    self.watch.set_foreign();
-                }
-                Err(self.lost())
-            }
+            // The guard lets nothing through that the library cannot read, so this is the connection's end.
+            Err(_) => Err(self.lost()),
         }
     }
 

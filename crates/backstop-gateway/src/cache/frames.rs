@@ -3,13 +3,16 @@
 //! Only the framing of RESP2 is looked at here, and only the four kinds of reply that the commands of this client have:
 //! `+` status, `-` error, `:` integer, `$` bulk string. What they mean is read by the library behind. Two bounds are held
 //! before anything is kept in memory: a line has at most 4 KiB, a bulk string at most as many bytes as a value may have.
-//! Sent arrays, maps and pushed messages were not asked for.
+//! Arrays, maps and pushed messages were not asked for.
+//!
+//! In lines, whatever is not ASCII is replaced by `?`. Messages of errors quote keys, which may be any bytes, and the
+//! library ends a connection on which a line is not UTF-8.
 //!
 //! Specification: <https://redis.io/docs/latest/develop/reference/protocol-spec/>.
 
 /// The longest first line of a reply. Messages of errors quote at most 128 bytes of a command.
 const LINE_BYTES: usize = 4096;
-/// Enough for every length that is allowed.
+/// Enough for every length that is allowed, and a number of so many digits cannot overflow.
 const DIGITS: usize = 12;
 
 /// What came cannot be a reply.
@@ -27,12 +30,14 @@ pub(super) struct Frames {
 enum At {
     /// Before a reply.
     Start,
-    /// Within the line of one that ends with its line.
+    /// Within the line of a status or an error.
     Line { bytes: usize, cr: bool },
-    /// Within the length of a bulk string.
-    Length { digits: usize, value: u64, is_nil: bool, cr: bool },
-    /// Within a bulk string: what is left of it, its end of line included.
+    /// Within the number of an integer or of a bulk string's length.
+    Number { is_length: bool, digits: usize, value: u64, is_negative: bool, cr: bool },
+    /// Within a bulk string.
     Bulk { left: u64 },
+    /// After one, before its end of line, or within that.
+    End { cr: bool },
 }
 
 impl Frames {
@@ -41,45 +46,56 @@ impl Frames {
     }
 
     /// Takes what came next. How many replies began in it.
-    pub(super) fn take(&mut self, mut bytes: &[u8]) -> Result<u64, Foreign> {
+    pub(super) fn take(&mut self, mut bytes: &mut [u8]) -> Result<u64, Foreign> {
         let mut begun = 0;
-        while let Some((byte, rest)) = bytes.split_first() {
+        loop {
             if let At::Bulk { left } = self.at {
                 let taken = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
                 let left = left.saturating_sub(taken as u64);
-                self.at = if left == 0 { At::Start } else { At::Bulk { left } };
-                bytes = bytes.get(taken..).unwrap_or_default();
-                continue;
+                self.at = if left == 0 { At::End { cr: false } } else { At::Bulk { left } };
+                bytes = bytes.get_mut(taken..).unwrap_or_default();
             }
+            let Some((byte, rest)) = bytes.split_first_mut() else { return Ok(begun) };
             begun += u64::from(matches!(self.at, At::Start));
             self.at = self.next(*byte)?;
+            if matches!(self.at, At::Line { .. }) && !byte.is_ascii() {
+                *byte = b'?';
+            }
             bytes = rest;
         }
-        Ok(begun)
     }
 
     fn next(&self, byte: u8) -> Result<At, Foreign> {
         match (self.at, byte) {
-            (At::Start, b'+' | b'-' | b':') => Ok(At::Line { bytes: 1, cr: false }),
-            (At::Start, b'$') => Ok(At::Length { digits: 0, value: 0, is_nil: false, cr: false }),
-            (At::Line { cr: true, .. }, b'\n') => Ok(At::Start),
+            (At::Start, b'+' | b'-') => Ok(At::Line { bytes: 1, cr: false }),
+            (At::Start, b':' | b'$') => {
+                Ok(At::Number { is_length: byte == b'$', digits: 0, value: 0, is_negative: false, cr: false })
+            }
+            (At::Line { cr: true, .. } | At::End { cr: true }, b'\n') => Ok(At::Start),
             (At::Line { bytes, .. }, byte) if bytes < LINE_BYTES => {
                 Ok(At::Line { bytes: bytes + 1, cr: byte == b'\r' })
             }
-            (At::Length { digits: 0, value, is_nil: false, cr: false }, b'-') => {
-                Ok(At::Length { digits: 0, value, is_nil: true, cr: false })
+            (At::Number { is_length, digits: 0, value, is_negative: false, cr: false }, b'-') => {
+                Ok(At::Number { is_length, digits: 0, value, is_negative: true, cr: false })
             }
-            (At::Length { digits, value, is_nil, cr: false }, b'0'..=b'9') if digits < DIGITS => {
-                let value = value.saturating_mul(10).saturating_add(u64::from(byte - b'0'));
-                Ok(At::Length { digits: digits + 1, value, is_nil, cr: false })
+            (At::Number { is_length, digits, value, is_negative, cr: false }, b'0'..=b'9')
+                if digits < DIGITS =>
+            {
+                let value = value * 10 + u64::from(byte - b'0');
+                Ok(At::Number { is_length, digits: digits + 1, value, is_negative, cr: false })
             }
-            (At::Length { digits, value, is_nil, cr: false }, b'\r') if digits > 0 => {
-                Ok(At::Length { digits, value, is_nil, cr: true })
+            (At::Number { is_length, digits, value, is_negative, cr: false }, b'\r') if digits > 0 => {
+                Ok(At::Number { is_length, digits, value, is_negative, cr: true })
             }
-            (At::Length { value: 1, is_nil: true, cr: true, .. }, b'\n') => Ok(At::Start),
-            (At::Length { value, is_nil: false, cr: true, .. }, b'\n') if value <= self.value_bytes => {
-                Ok(At::Bulk { left: value + 2 })
+            (At::Number { is_length, value, is_negative, cr: true, .. }, b'\n') => {
+                match (is_length, is_negative) {
+                    (false, _) => Ok(At::Start),
+                    (true, true) if value == 1 => Ok(At::Start),
+                    (true, false) if value <= self.value_bytes => Ok(At::Bulk { left: value }),
+                    (true, _) => Err(Foreign),
+                }
             }
+            (At::End { cr: false }, b'\r') => Ok(At::End { cr: true }),
             _ => Err(Foreign),
         }
     }
@@ -90,7 +106,7 @@ mod tests {
     use super::*;
 
     fn whole(bytes: &[u8]) -> Result<u64, Foreign> {
-        Frames::new(10).take(bytes)
+        Frames::new(10).take(&mut bytes.to_vec())
     }
 
     #[test]
@@ -98,13 +114,14 @@ mod tests {
         let replies = b"+OK\r\n$-1\r\n$0\r\n\r\n:1\r\n$10\r\n+a\r\n$1\r\nbc\r\n-ERR a\rb\nc\r\n+PONG\r\n";
         assert_eq!(whole(replies), Ok(7));
         for cut in 0..=replies.len() {
-            let (first, second) = replies.split_at(cut);
+            let mut replies = replies.to_vec();
+            let (first, second) = replies.split_at_mut(cut);
             let mut frames = Frames::new(10);
             let begun = frames.take(first).and_then(|one| frames.take(second).map(|two| one + two));
             assert_eq!(begun, Ok(7), "cut at {cut}");
         }
         let mut frames = Frames::new(10);
-        let begun: u64 = replies.iter().map(|byte| frames.take(&[*byte]).expect("a reply")).sum();
+        let begun: u64 = replies.iter().map(|byte| frames.take(&mut [*byte]).expect("a reply")).sum();
         assert_eq!(begun, 7);
     }
 
@@ -139,6 +156,10 @@ mod tests {
         assert_eq!(whole(b"$-1\n"), Err(Foreign));
         assert_eq!(whole(b"$1\r\r\n"), Err(Foreign));
         assert_eq!(whole(b"+OK\r\nx"), Err(Foreign));
+        assert_eq!(whole(b":1x\r\n"), Err(Foreign));
+        assert_eq!(whole(b":-1\r\n"), Ok(1));
+        assert_eq!(whole(b"$1\r\nx\r\r"), Err(Foreign));
+        assert_eq!(whole(b"$1\r\nxx\r\n"), Err(Foreign), "longer than it says");
     }
 
     #[test]
@@ -146,5 +167,12 @@ mod tests {
         let line = |length: usize| [b"-".as_slice(), &vec![b'x'; length - 1]].concat();
         assert_eq!(whole(&line(LINE_BYTES)), Ok(1));
         assert_eq!(whole(&line(LINE_BYTES + 1)), Err(Foreign));
+    }
+
+    #[test]
+    fn a_line_is_made_ascii_and_a_value_is_not_touched() {
+        let mut said = b"-ERR \xff\xfe\r\n$2\r\n\xff\xfe\r\n".to_vec();
+        assert_eq!(Frames::new(10).take(&mut said), Ok(2));
+        assert_eq!(said, b"-ERR ??\r\n$2\r\n\xff\xfe\r\n");
     }
 }

@@ -27,11 +27,7 @@ impl Watch {
         self.asked.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Something came that is no answer to what was sent.
-    pub(super) fn set_foreign(&self) {
-        self.is_foreign.store(true, Ordering::Relaxed);
-    }
-
+    /// Whether something came that is no answer to what was sent.
     pub(super) fn is_foreign(&self) -> bool {
         self.is_foreign.load(Ordering::Relaxed)
     }
@@ -61,7 +57,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guard<S> {
         let this = self.get_mut();
         let before = buffer.filled().len();
         ready!(Pin::new(&mut this.stream).poll_read(context, buffer))?;
-        let came = buffer.filled().get(before..).unwrap_or_default();
+        let came = buffer.filled_mut().get_mut(before..).unwrap_or_default();
         let is_asked_for = this.frames.take(came).is_ok_and(|begun| {
             this.begun += begun;
             this.begun <= this.watch.asked.load(Ordering::Relaxed)
@@ -71,7 +67,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guard<S> {
         }
         // Not even what was right before it is handed on.
         buffer.set_filled(before);
-        this.watch.set_foreign();
+        this.watch.is_foreign.store(true, Ordering::Relaxed);
         // Of this kind the library knows that the connection is over.
         Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()))
     }
