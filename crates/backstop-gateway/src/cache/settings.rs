@@ -25,7 +25,8 @@ pub struct CacheSettings {
     pub connect: Duration,
     /// What every key begins with. Gateways with the same prefix share their copies. Default `backstop`.
     pub prefix: Box<str>,
-    /// Commands under way on one thread at most. What is more is refused at once. Default 64.
+    /// Commands under way on one thread at most, each of which may hold one value that is stored. What is more is refused
+    /// at once. Default 64.
     pub max_in_flight: u32,
     /// The largest value that is stored, or read, in bytes. Default 1 MiB and 64 KiB.
     pub value_bytes: usize,
