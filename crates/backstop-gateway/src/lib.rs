@@ -9,6 +9,8 @@
 //! only limits, counters and copies are shared, none of them behind a lock that all requests take.
 
 mod admin;
+#[cfg(feature = "redis")]
+pub mod cache;
 mod client_body;
 mod connection;
 mod disk;

@@ -23,13 +23,13 @@
 
 mod abandon;
 mod answer;
-mod checkout;
+pub(crate) mod checkout;
 mod counts;
 mod exchange;
 mod lease;
 mod places;
 mod pool;
-mod resolve;
+pub(crate) mod resolve;
 mod settings;
 mod upload;
 

@@ -183,7 +183,7 @@ impl<B: RequestBody> Lane<B> {
     }
 }
 
-async fn connect(address: SocketAddr) -> Result<TcpStream, FailureKind> {
+pub(crate) async fn connect(address: SocketAddr) -> Result<TcpStream, FailureKind> {
     let kind = |error: io::Error| match error.kind() {
         io::ErrorKind::TimedOut => FailureKind::ConnectTimeout,
         _ => FailureKind::Connect,

@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 
 /// One name.
 #[derive(Debug)]
-pub(super) struct Name {
+pub(crate) struct Name {
     host: Box<str>,
     port: u16,
     state: Mutex<State>,
@@ -34,7 +34,7 @@ struct State {
 }
 
 /// What is known before anything is waited for.
-pub(super) enum Known {
+pub(crate) enum Known {
     /// These; and, if so said, a lookup is due and is now the caller's to begin.
     Addresses(Arc<[SocketAddr]>, Option<Lookup>),
     /// Nothing; likewise. `lookups` have ended so far.
@@ -42,16 +42,16 @@ pub(super) enum Known {
 }
 
 impl Name {
-    pub(super) fn new(host: &str, port: u16) -> Arc<Self> {
+    pub(crate) fn new(host: &str, port: u16) -> Arc<Self> {
         let (state, looked_up) = (Mutex::default(), Notify::new());
         Arc::new(Self { host: host.into(), port, state, looked_up })
     }
 
-    pub(super) fn resolved_at(&self) -> Option<Mono> {
+    pub(crate) fn resolved_at(&self) -> Option<Mono> {
         self.state().last_good.as_ref().map(|(_, at)| *at)
     }
 
-    pub(super) fn known(self: &Arc<Self>, now: Mono, refresh: Duration) -> Known {
+    pub(crate) fn known(self: &Arc<Self>, now: Mono, refresh: Duration) -> Known {
         let mut state = self.state();
         let due = state.last_good.is_none() || state.tried_at.is_none_or(|at| now >= at.after(refresh));
         let begin = due && !state.looking;
@@ -67,7 +67,7 @@ impl Name {
     }
 
     /// Waits until more than `lookups` have ended. `None` if that brought nothing.
-    pub(super) async fn wait(&self, lookups: u64) -> Option<Arc<[SocketAddr]>> {
+    pub(crate) async fn wait(&self, lookups: u64) -> Option<Arc<[SocketAddr]>> {
         loop {
             let mut looked_up = pin!(self.looked_up.notified());
             looked_up.as_mut().enable();
@@ -90,13 +90,13 @@ impl Name {
 }
 
 /// A lookup under way. It ends when this is dropped, whatever it found.
-pub(super) struct Lookup {
+pub(crate) struct Lookup {
     name: Arc<Name>,
     found: Option<(Arc<[SocketAddr]>, Mono)>,
 }
 
 impl Lookup {
-    pub(super) async fn run(mut self, clock: Clock) {
+    pub(crate) async fn run(mut self, clock: Clock) {
         let name = Arc::clone(&self.name);
         let found = tokio::net::lookup_host((&*name.host, name.port)).await;
         self.found(found, &clock);
