@@ -120,6 +120,8 @@ pub struct Health {
     seen: AtomicU64,
     /// What the last probe brought along, for a trip that nobody brings any with.
     entropy: AtomicU64,
+    /// When a call last failed or was slow.
+    bad_at: AtomicU64,
     window: Window,
     streak: Streak,
     rate: Rate,
@@ -150,6 +152,7 @@ impl Health {
             state: State::new(),
             seen: AtomicU64::new(0),
             entropy: AtomicU64::new(0),
+            bad_at: AtomicU64::new(0),
             window: Window::new(rules.window),
             streak: Streak::new(),
             rate: Rate::new(),

@@ -3,6 +3,7 @@
 //! Run with `RUSTFLAGS="--cfg loom" cargo test -p backstop-engine --release --test loom_health`; without that flag this
 //! file is empty. The window has two parts instead of ten then, and the times to answer are not told apart.
 #![cfg(loom)]
+#![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -70,6 +70,9 @@ impl Health {
         }
         let failed = end == End::Failed;
         self.window.record(call.generation, now, failed, is_slow);
+        if failed || is_slow {
+            self.bad_at.fetch_max(now.as_ns(), Ordering::Relaxed);
+        }
         if call.slot.is_some() {
             return self.probed(call, end, is_slow, now);
         }
@@ -104,6 +107,10 @@ impl Health {
     /// Whether what was counted opens the breaker.
     fn weigh(&self, word: Word, now: Mono, in_a_row: bool, entropy: u64) {
         if !self.is_breaking || !matches!(word.settled(), Kind::Closed | Kind::Ramp | Kind::Watch) {
+            return;
+        }
+        // In good times nothing in the window can open it, and it need not be added up.
+        if Mono::from_ns(self.bad_at.load(Ordering::Relaxed)).after(self.rules.window) < now {
             return;
         }
         let count = self.window.count(word.generation(), now);
