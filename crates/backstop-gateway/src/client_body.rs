@@ -20,7 +20,8 @@ use crate::upstream::ClientBody;
 
 /// A request's content.
 pub(crate) struct RequestContent {
-    incoming: Incoming,
+    /// `None` for a request that is sent once more: it had none.
+    incoming: Option<Incoming>,
     limit: Option<Limit>,
 }
 
@@ -42,12 +43,17 @@ impl RequestContent {
         clock: &Clock,
     ) -> (Self, Option<Arc<UploadWatch>>) {
         if incoming.is_end_stream() {
-            return (Self { incoming, limit: None }, None);
+            return (Self { incoming: Some(incoming), limit: None }, None);
         }
         let watch = Arc::new(UploadWatch::default());
         let limit =
             Limit { left_bytes: bytes, time, watch: Arc::clone(&watch), clock: clock.clone(), end: None };
-        (Self { incoming, limit: Some(limit) }, Some(watch))
+        (Self { incoming: Some(incoming), limit: Some(limit) }, Some(watch))
+    }
+
+    /// No content.
+    pub(crate) const fn none() -> Self {
+        Self { incoming: None, limit: None }
     }
 }
 
@@ -60,7 +66,8 @@ impl Body for RequestContent {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, ClientBody>>> {
         let this = &mut *self;
-        let frame = Pin::new(&mut this.incoming).poll_frame(context);
+        let Some(incoming) = &mut this.incoming else { return Poll::Ready(None) };
+        let frame = Pin::new(incoming).poll_frame(context);
         let Some(limit) = &mut this.limit else {
             return frame.map(|frame| frame.map(|frame| frame.map_err(|_| ClientBody(ClientFault::Broken))));
         };
@@ -84,11 +91,11 @@ impl Body for RequestContent {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.incoming.is_end_stream()
+        self.incoming.as_ref().is_none_or(Incoming::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.incoming.size_hint()
+        self.incoming.as_ref().map_or_else(|| SizeHint::with_exact(0), Incoming::size_hint)
     }
 }
 

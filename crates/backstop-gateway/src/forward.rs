@@ -99,6 +99,11 @@ fn forwarded(headers: &mut HeaderMap, peer: IpAddr, trusted: bool) {
 pub(crate) struct Forward<'a> {
     pub(crate) lane: &'a Lane<RequestContent>,
     pub(crate) rules: &'a Rules,
+    /// The route's own dependency, which `lane` leads to.
+    pub(crate) own: usize,
+    /// The way to each dependency, and what it is sent as `Host`, for those that stand in.
+    pub(crate) lanes: &'a [Lane<RequestContent>],
+    pub(crate) all_rules: &'a [Rules],
     /// What it is asked for.
     pub(crate) target: Uri,
 }
@@ -113,12 +118,15 @@ impl Upstream<RequestContent> for Forward<'_> {
         mut request: Request<RequestContent>,
         progress: &Progress,
     ) -> Result<Response<Self::Body>, CallError<Infallible>> {
+        let asked = usize::from(attempt.dependency.0);
+        let another = self.lanes.get(asked).zip(self.all_rules.get(asked)).filter(|_| asked != self.own);
+        let (lane, rules) = another.unwrap_or((self.lane, self.rules));
         *request.version_mut() = Version::HTTP_11;
         *request.uri_mut() = self.target.clone();
-        if let Some(host) = &self.rules.host {
+        if let Some(host) = &rules.host {
             request.headers_mut().insert(HOST, host.clone());
         } else if !request.headers().contains_key(HOST)
-            && let Some(host) = &self.rules.default_host
+            && let Some(host) = &rules.default_host
         {
             request.headers_mut().insert(HOST, host.clone());
         }
@@ -126,9 +134,13 @@ impl Upstream<RequestContent> for Forward<'_> {
         if !request.body().is_end_stream() && !request.headers().contains_key(CONTENT_LENGTH) {
             request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         }
-        let mut response = self.lane.call(attempt, request, progress).await?;
+        let mut response = lane.call(attempt, request, progress).await?;
         hop::strip(response.headers_mut());
         Ok(response)
+    }
+
+    fn no_content(&self) -> Option<RequestContent> {
+        Some(RequestContent::none())
     }
 }
 

@@ -112,6 +112,7 @@ impl Gateway {
             router,
             decisions: Decisions::new(sources, route_stacks.len()),
             routes: route_stacks,
+            hosts: hosts.iter().map(|(host, own)| forward::Rules::new(None, host, own)).collect(),
             trusted: gateway.trusted.clone(),
             tallies: Tallies::default(),
         };

@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     pub(crate) clock: backstop::clock::Clock,
     pub(crate) router: Router,
     pub(crate) routes: Vec<RouteStack>,
+    /// What each dependency is sent as `Host` when it stands in for another.
+    pub(crate) hosts: Vec<forward::Rules>,
     pub(crate) trusted: Vec<backstop_policy::IpRange>,
     pub(crate) tallies: Tallies,
     pub(crate) decisions: Decisions,
@@ -132,7 +134,14 @@ pub(crate) async fn handle(
 
     // From here on the engine decides: admission, deadline, what failed, what is answered instead.
     let Some(lane) = thread.lanes.get(route.dependency) else { return refuse(shared, Fault::NoRoute) };
-    let upstream = Forward { lane, rules: &route.forward, target };
+    let upstream = Forward {
+        lane,
+        rules: &route.forward,
+        own: route.dependency,
+        lanes: &thread.lanes,
+        all_rules: &shared.hosts,
+        target,
+    };
     let entropy = std::hash::BuildHasher::hash_one(&thread.entropy, number);
     let request =
         ToAnswer { request: Request::from_parts(head, content), upload: upload.as_deref(), entropy };

@@ -176,12 +176,12 @@ impl<B: RequestBody> Upstream<B> for Lane<B> {
         request: Request<B>,
         progress: &Progress,
     ) -> Result<Response<AnswerBody<B>>, CallError<Infallible>> {
-        let Attempt { mut permit, until, end, abandon_hold, .. } = attempt;
+        let Attempt { mut places, until, end, abandon_hold, .. } = attempt;
         let hold = Hold { length: abandon_hold, end };
         let (mut request, watch) = exchange::prepare(request);
         loop {
             let (lease, now) = self.lease(until, progress).await.map_err(CallError::Failed)?;
-            let occupied = Occupied { lease, permit };
+            let occupied = Occupied { lease, places };
             let (answer, occupied) = Handed::over(request, occupied, hold, progress, now).await;
             let broken = match answer {
                 Ok(answer) => return Ok(answer.map(|received| AnswerBody::new(received, occupied, watch))),
@@ -191,7 +191,7 @@ impl<B: RequestBody> Upstream<B> for Lane<B> {
             match broken {
                 Broken::NotSent(again) if was_reused => {
                     occupied.lease.replace();
-                    (request, permit) = (*again, occupied.permit);
+                    (request, places) = (*again, occupied.places);
                 }
                 Broken::NotSent(_) => {
                     occupied.lease.close(Closed::Failed);

@@ -31,7 +31,7 @@ use std::time::Duration;
 use backstop_engine::engine::{Engine, RouteState};
 use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
 use backstop_engine::flow::{
-    Attempt, AttemptId, BodyFacts, CopyAction, CopyUse, Event, Flow, HeadFacts, Method, Reply, RequestFacts,
+    Attempt, AttemptId, BodyFacts, CopyAction, Event, Flow, HeadFacts, Reply, RequestFacts,
     Trace,
 };
 use backstop_engine::outcome::{Outcome, Reason, Source};

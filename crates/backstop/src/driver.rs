@@ -63,6 +63,10 @@ pub(crate) async fn drive<H: Hands>(
                 let event = within_attempt(hands.collect(attempt, limit_bytes), flow, clock, None).await;
                 event.unwrap_or(Event::TimeUp(None))
             }
+            Step::Pause { until } => {
+                clock.sleep_until(until).await;
+                Event::TimeUp(None)
+            }
             Step::Load { until } => {
                 let event = within(hands.load(), clock, until).await;
                 event.unwrap_or(Event::Copy(Err(())))
@@ -96,7 +100,7 @@ async fn within_attempt(
     upload: Option<&UploadWatch>,
 ) -> Option<Event> {
     let mut work = pin!(work);
-    let mut end = clock.sleep_until(flow.deadline().attempt_end());
+    let mut end = clock.sleep_until(flow.attempt_end());
     let mut has_waited = false;
     poll_fn(|context| {
         // The flow has just allowed the first step. After any wait the clock is asked first: work that is polled once
@@ -109,7 +113,7 @@ async fn within_attempt(
             let now = clock.now();
             let waited = upload.map_or(Duration::ZERO, |upload| upload.waited(now.mono));
             flow.on(Event::ClientWaited(waited), now);
-            let later = flow.deadline().attempt_end();
+            let later = flow.attempt_end();
             if later <= now.mono {
                 return Poll::Ready(None);
             }

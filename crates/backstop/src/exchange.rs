@@ -11,7 +11,7 @@ use crate::body::ReplyBody;
 use crate::driver::drive;
 use crate::fields::asks_to_explain;
 use crate::protected::ProtectedRoute;
-use crate::request::{Read, facts};
+use crate::request::{Read, announces_content, facts, inbound_attempt};
 use crate::upload::UploadWatch;
 use crate::upstream::Upstream;
 
@@ -50,13 +50,16 @@ where
     let rules = &route.state().rules;
     let (mut parts, body) = incoming.request.into_parts();
     let explain = asks_to_explain(&parts.headers);
-    let (facts, read) = match &rules.class {
+    let (mut facts, read) = match &rules.class {
         RouteClass::PublicRead(class) => {
             let read = Read::prepare(class, &rules.name, &route.inner.fingerprint, &mut parts);
             (read.facts, Some(read))
         }
         RouteClass::Direct(_) | RouteClass::Optional(_) => (facts(&parts), None),
     };
+    facts.repeatable =
+        incoming.upload.is_none() && !announces_content(&parts.headers) && upstream.no_content().is_some();
+    facts.attempt = inbound_attempt(&parts.headers);
     let mut flow = Flow::begin(
         &shared.engine,
         route.inner.id,

@@ -21,6 +21,8 @@ use sfv::{BareItem, Dictionary, ListEntry, Parser};
 pub const BACKSTOP: HeaderName = HeaderName::from_static("backstop");
 /// The request field that asks for [`BACKSTOP`] on a normal answer.
 pub const BACKSTOP_EXPLAIN: HeaderName = HeaderName::from_static("backstop-explain");
+/// How often a request has been tried, on every attempt but the first: whoever gets more than 1 does not try again.
+pub const BACKSTOP_ATTEMPT: HeaderName = HeaderName::from_static("backstop-attempt");
 /// RFC 9211.
 pub const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 /// RFC 9209.

@@ -42,6 +42,7 @@ mod protected;
 mod replay;
 pub mod request;
 mod service;
+mod signals;
 pub mod storable;
 mod unsettled;
 pub mod upload;

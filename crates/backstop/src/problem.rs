@@ -3,7 +3,7 @@
 use backstop_engine::flow::Account;
 use backstop_engine::status::Refusal;
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Response, StatusCode};
 
 /// What every problem type's URI begins with; the documentation has a page that lists them.
@@ -21,6 +21,9 @@ pub fn response(refusal: &Refusal, account: &Account) -> Response<Bytes> {
     headers.insert(CONTENT_TYPE, MEDIA_TYPE);
     headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Some(seconds) = refusal.retry_after_s {
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
     *response.body_mut() = body;
     response
 }

@@ -13,6 +13,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
 
 use crate::canonical;
+use crate::fields::BACKSTOP_ATTEMPT;
 use crate::language::negotiate;
 
 /// The values of a path template's parameters, as an extension of the request. Whoever matches routes sets it.
@@ -62,7 +63,8 @@ pub fn target(parts: &Parts) -> Target {
 
 /// The facts of a request on a route without copies.
 pub fn facts(parts: &Parts) -> RequestFacts {
-    RequestFacts { method: method(&parts.method), copies: CopyUse::Never, credential: has_credential(parts) }
+    let credential = has_credential(parts);
+    RequestFacts { method: method(&parts.method), copies: CopyUse::Never, credential, ..RequestFacts::GET }
 }
 
 /// Whether the request is somebody's own.
@@ -113,7 +115,7 @@ impl Read {
         } else {
             CopyUse::Full
         };
-        let facts = RequestFacts { method: method(&parts.method), copies, credential };
+        let facts = RequestFacts { method: method(&parts.method), copies, credential, ..RequestFacts::GET };
         let mut partition = fingerprint.to_vec();
         let spelt = canonical::escapes(parts.uri.path());
         let is_plain = canonical::meaning(&spelt) == spelt;
@@ -177,8 +179,14 @@ fn encode(partition: &mut Vec<u8>, value: Option<&[u8]>) {
     }
 }
 
-fn announces_content(headers: &HeaderMap) -> bool {
+pub(crate) fn announces_content(headers: &HeaderMap) -> bool {
     headers.contains_key(TRANSFER_ENCODING) || headers.get(CONTENT_LENGTH).is_some_and(|length| length != "0")
+}
+
+/// How often whoever calls has tried the request: what is no number from 1 on counts as the first time.
+pub(crate) fn inbound_attempt(headers: &HeaderMap) -> u32 {
+    let told = headers.get(BACKSTOP_ATTEMPT).and_then(|told| told.to_str().ok()?.trim().parse().ok());
+    told.unwrap_or(1).max(1)
 }
 
 fn says_no_store(headers: &HeaderMap) -> bool {

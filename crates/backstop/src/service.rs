@@ -9,9 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use backstop_engine::admission::Permit;
 use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
-use backstop_engine::flow::Attempt;
+use backstop_engine::flow::{Attempt, Places};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
@@ -135,7 +134,7 @@ where
         progress.enter(Phase::Head);
         let response =
             service.call(request).await.map_err(|error| classify(error, Phase::Head, Sent::Maybe))?;
-        Ok(response.map(|body| PermitBody { body, permit: Some(attempt.permit) }))
+        Ok(response.map(|body| PermitBody { body, places: Some(attempt.places) }))
     }
 }
 
@@ -145,7 +144,7 @@ pin_project! {
     pub struct PermitBody<B> {
         #[pin]
         body: B,
-        permit: Option<Permit>,
+        places: Option<Places>,
     }
 }
 
@@ -161,7 +160,7 @@ impl<B: Body<Data = Bytes>> Body for PermitBody<B> {
         let frame = ready!(this.body.as_mut().poll_frame(context));
         // Whoever sends the body need not ask once more after its last frame.
         if !matches!(frame, Some(Ok(_))) || this.body.is_end_stream() {
-            *this.permit = None;
+            *this.places = None;
         }
         let broken = BrokenOff::Dependency(Failure::new(FailureKind::Incomplete, Phase::Body, Sent::Maybe));
         Poll::Ready(frame.map(|frame| frame.map_err(|_| broken)))

@@ -14,7 +14,7 @@ use http::{Request, Response};
 
 /// Calls a dependency.
 pub trait Upstream<B> {
-    /// The body of its answers. It holds [`Attempt::permit`] until the dependency's work has ended, and it tells an answer
+    /// The body of its answers. It holds [`Attempt::places`] until the dependency's work has ended, and it tells an answer
     /// that broke off from one that is complete.
     type Body: http_body::Body<Data = Bytes, Error = BrokenOff>;
     /// An error that nobody classified; it goes to the caller unchanged.
@@ -32,6 +32,12 @@ pub trait Upstream<B> {
         request: Request<B>,
         progress: &Progress,
     ) -> impl Future<Output = Result<Response<Self::Body>, CallError<Self::Error>>>;
+
+    /// The content of a request without any, for sending it once more; `None` if this upstream cannot. Then no request is
+    /// repeated and no other dependency is asked.
+    fn no_content(&self) -> Option<B> {
+        None
+    }
 }
 
 /// An answer that broke off in its body. What was passed on stays passed on; the client's connection must end visibly.

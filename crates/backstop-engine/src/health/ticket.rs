@@ -51,11 +51,6 @@ impl Ticket {
         self.health.unused(&self.call);
     }
 
-    /// The generation that the call belongs to.
-    pub fn generation(&self) -> u64 {
-        u64::from(self.call.generation)
-    }
-
     /// Whether it tries a dependency that was open.
     pub fn is_probe(&self) -> bool {
         self.call.slot.is_some()

@@ -11,8 +11,8 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use backstop::upstream::Progress;
-use backstop_engine::admission::Permit;
 use backstop_engine::failure::Phase;
+use backstop_engine::flow::Places;
 use backstop_engine::time::Mono;
 use http::{Request, Response};
 
@@ -39,7 +39,7 @@ impl Hold {
 /// What a call occupies.
 pub(super) struct Occupied<B> {
     pub(super) lease: Lease<B>,
-    pub(super) permit: Permit,
+    pub(super) places: Places,
 }
 
 /// A request under way, up to the head of its answer.
@@ -121,13 +121,13 @@ impl<B: RequestBody> UnderWay<B> {
             reusable = self.read_to_end(lane.shared().settings.drain_bytes) => reusable,
             () = lane.shared().clock.sleep_until(until) => None,
         };
-        let Occupied { lease, permit } = self.occupied;
+        let Occupied { lease, places } = self.occupied;
         match reusable {
             Some(reusable) => lease.finish(reusable),
             None => lease.close(Closed::Abandoned),
         }
         add(&lane.tally().abandoned_ended);
-        drop(permit);
+        drop(places);
     }
 
     /// Whether the connection may be used again, or `None` if the answer did not come to its end.

@@ -40,7 +40,7 @@ impl<B: RequestBody> AnswerBody<B> {
     fn finish(&mut self) {
         if let Some(Tail { occupied, watch }) = self.tail.take() {
             occupied.lease.finish(self.received.is_reusable() && watch.is_sent());
-            drop(occupied.permit);
+            drop(occupied.places);
         }
     }
 
@@ -53,7 +53,7 @@ impl<B: RequestBody> AnswerBody<B> {
     fn fail(&mut self) {
         if let Some(Tail { occupied, .. }) = self.tail.take() {
             occupied.lease.close(Closed::Failed);
-            drop(occupied.permit);
+            drop(occupied.places);
         }
     }
 }

@@ -76,7 +76,15 @@ impl World {
         let permit = self.limit.try_acquire(Turn::Newcomer, Excess::Refuse)?;
         let until = self.clock.mono().after(10 * SECOND);
         let (id, dependency) = (AttemptId(1), DependencyId(0));
-        Some(Attempt { id, dependency, permit, until, end: until, abandon_hold: None })
+        Some(Attempt {
+            id,
+            dependency,
+            number: 1,
+            places: permit.into(),
+            until,
+            end: until,
+            abandon_hold: None,
+        })
     }
 
     /// A call that is answered, read to its end.

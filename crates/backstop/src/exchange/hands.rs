@@ -10,15 +10,16 @@ use backstop_store::{LoadError, Loaded, ReadTicket, StoredCopy};
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, RANGE};
 use http::request::Parts;
-use http::{HeaderMap, Request, Response, StatusCode, response};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, response};
 
 use crate::body::{Collected, Prefix, collect};
 use crate::budget::Held;
 use crate::correct::Form;
 use crate::driver::Hands;
-use crate::fields::degraded;
+use crate::fields::{BACKSTOP_ATTEMPT, degraded};
 use crate::protected::ProtectedRoute;
 use crate::request::{Read, method, part_text};
+use crate::signals::{database_wait, retry_after};
 use crate::storable::{received_age, storable};
 use crate::unsettled::UnsettledWrite;
 use crate::upstream::{BrokenOff, CallError, Framing, Progress, Upstream};
@@ -100,6 +101,8 @@ where
             status: head.status.as_u16(),
             has_body: !without_content,
             degraded: degraded(&head.headers),
+            retry_after: retry_after(&head.headers, self.route.inner.shared.clock.now().wall),
+            database_wait: database_wait(&head.headers),
         }
     }
 
@@ -142,15 +145,20 @@ where
 
     async fn call(&mut self, attempt: Attempt, progress: &Progress) -> Event {
         let id = attempt.id;
-        // A request is sent once: its content is gone with the first attempt.
-        let Some(body) = self.body.take() else { return Event::Propagated { attempt: id } };
+        // Content is gone with the first attempt; the flow repeats only what has none.
+        let Some(body) = self.body.take().or_else(|| self.upstream.no_content()) else {
+            return Event::Propagated { attempt: id };
+        };
         if self.read.is_some() {
             self.ticket = Some(self.route.inner.shared.copies.begin_read(self.begun));
         }
         if method(&self.parts.method) == Method::Unsafe {
             self.write = Some(UnsettledWrite::begun(self.route, &self.parts));
         }
-        let request = Request::from_parts(self.parts.clone(), body);
+        let mut request = Request::from_parts(self.parts.clone(), body);
+        if attempt.number > 1 {
+            request.headers_mut().insert(BACKSTOP_ATTEMPT, HeaderValue::from(attempt.number));
+        }
         match self.upstream.call(attempt, request, progress).await {
             Ok(response) => {
                 let (head, body) = Response::into_parts(response);

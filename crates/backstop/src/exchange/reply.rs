@@ -10,7 +10,7 @@ use backstop_engine::time::Mono;
 use backstop_store::{DiskState, Renewal, StoredCopy, Withdrawal, Withdrawn};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderValue, Response, StatusCode, response};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use crate::body::{Patience, ReplyBody, Stream};
 use crate::driver::within;
@@ -102,6 +102,9 @@ where
                 response.headers_mut().remove(fields::BACKSTOP);
             }
         }
+        if account.source == Source::Alternative && account.cause.is_some() {
+            self.describe_cause(response.headers_mut(), &account);
+        }
         if !normal {
             response.extensions_mut().insert(account);
         }
@@ -188,7 +191,7 @@ where
         let lifetime = storable(&copy.headers, true).lifetime;
         let speaker = &self.route.inner.shared.speaker;
         fields::describe_copy(&mut head.headers, account, age, lifetime, speaker);
-        self.describe_cause(&mut head, account);
+        self.describe_cause(&mut head.headers, account);
         Response::from_parts(head, ReplyBody::whole(body, settlement))
     }
 
@@ -205,7 +208,7 @@ where
         if head.status != StatusCode::NO_CONTENT {
             head.headers.insert(CONTENT_LENGTH, HeaderValue::from(content.len()));
         }
-        self.describe_cause(&mut head, account);
+        self.describe_cause(&mut head.headers, account);
         Response::from_parts(head, ReplyBody::whole(self.unless_head(content), settlement))
     }
 
@@ -220,11 +223,11 @@ where
         Response::from_parts(head, ReplyBody::whole(self.unless_head(content), settlement))
     }
 
-    fn describe_cause(&self, head: &mut response::Parts, account: &Account) {
+    fn describe_cause(&self, headers: &mut HeaderMap, account: &Account) {
         debug_assert!(account.source != Source::Primary);
         if let Some(cause) = account.cause {
             let refusal = refusal(Reason::Cause(cause), Some(cause), Default::default());
-            fields::describe_failure(&mut head.headers, &refusal, &self.route.inner.shared.speaker);
+            fields::describe_failure(headers, &refusal, &self.route.inner.shared.speaker);
         }
     }
 
