@@ -82,6 +82,19 @@ pub enum NoAlternative {
 }
 
 impl NoAlternative {
+    /// Every reason, in declaration order.
+    pub const ALL: [NoAlternative; 9] = [
+        NoAlternative::Cause,
+        NoAlternative::Red,
+        NoAlternative::Unknown,
+        NoAlternative::Unverified,
+        NoAlternative::Policy,
+        NoAlternative::Clock,
+        NoAlternative::Expired,
+        NoAlternative::Concurrency,
+        NoAlternative::Rate,
+    ];
+
     /// Every reason once, in declaration order.
     pub const TOKENS: [&'static str; 9] =
         ["cause", "red", "unknown", "unverified", "policy", "clock", "expired", "concurrency", "rate"];

@@ -3,6 +3,8 @@
 //! Everything shown is counted elsewhere, where it happens; here it only gets its name. Labels hold names from the policy
 //! and words from closed lists, never anything that a client sent.
 
+mod recovery;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -44,6 +46,7 @@ impl Collector for Everything {
         self.requests(&mut encoder)?;
         self.functions(&mut encoder)?;
         self.dependencies(&mut encoder)?;
+        self.recovery(&mut encoder)?;
         self.in_flight(&mut encoder)?;
         self.held_back(&mut encoder)?;
         self.copies(&mut encoder)?;

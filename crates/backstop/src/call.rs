@@ -31,8 +31,7 @@ use std::time::Duration;
 use backstop_engine::engine::{Engine, RouteState};
 use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
 use backstop_engine::flow::{
-    Attempt, AttemptId, BodyFacts, CopyAction, Event, Flow, HeadFacts, Reply, RequestFacts,
-    Trace,
+    Attempt, AttemptId, BodyFacts, CopyAction, Event, Flow, HeadFacts, Reply, RequestFacts, Trace,
 };
 use backstop_engine::outcome::{Outcome, Reason, Source};
 use backstop_engine::policy::{Policy, PolicyError, RouteId};

@@ -6,6 +6,7 @@
 mod support;
 
 mod age;
+mod breaker;
 mod broken_answers;
 mod client_errors;
 mod coverage;
@@ -26,7 +27,10 @@ mod plain_binary;
 mod poisoning;
 mod refused_policies;
 mod restart;
+mod retries;
 mod saturation;
+mod second_dependency;
+mod shared_resources;
 mod slow_read;
 mod spelling;
 mod statuses;

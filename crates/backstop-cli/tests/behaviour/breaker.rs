@@ -1,0 +1,141 @@
+//! A dependency that fails is not asked any more, and tried again with few calls.
+
+use std::time::Duration;
+
+use backstop_lab::origin::{Behaviour, Matcher};
+
+use crate::support::shop::{HOST, SPANISH};
+use crate::support::{Policy, Shop, expect, product, products, run};
+
+const BREAKER: &str = "breaker = { window = \"10s\", min_calls = 4, failures = \"50%\", open = \"5s\", probes = 2 }\nrecovery = { start = \"100%\" }";
+
+async fn guarded() -> Shop {
+    let shop = Shop::with(|origin| {
+        Policy::empty()
+            .dependency("catalog", origin, BREAKER)
+            .route("description.public_read", &Policy::description(""))
+            .route(
+                "write.direct",
+                "match = \"PUT /p/{id}\"\ndependency = \"catalog\"\ndeadline = \"2s\"\nin_flight = 4",
+            )
+    })
+    .await;
+    shop.get("1").await;
+    shop
+}
+
+fn asked(shop: &Shop) -> u64 {
+    shop.origin.count()
+}
+
+/// Four failures of five calls are more than half of at least four. From then on the origin hears nothing for the open time
+/// (at least 4 s: 5 s less a fifth), however many ask, and every answer is the copy.
+#[test]
+fn an_outage_is_asked_a_few_times_and_then_left_alone() {
+    run(async {
+        let mut shop = guarded().await;
+        shop.is_unavailable();
+        let body = product("1", "first", "es");
+        for _ in 0..3 {
+            expect::copy(&shop.get("1").await, &body, 0, "unavailable");
+        }
+        let before = asked(&shop);
+        for _ in 0..100 {
+            let copy = shop.get("1").await;
+            assert_eq!((copy.status(), copy.text()), (200, body.clone()));
+            assert_eq!(
+                copy.header("backstop"),
+                Some("outcome=fallback, source=snapshot, age=0, reason=breaker_open")
+            );
+        }
+        assert_eq!(asked(&shop), before);
+        shop.hand.advance(Duration::from_millis(3_999));
+        shop.get("1").await;
+        assert_eq!(asked(&shop), before);
+        // After the longest open time (5 s and a fifth) one call tries it, fails, and it is open again.
+        shop.hand.advance(Duration::from_millis(2_001));
+        for _ in 0..20 {
+            shop.get("1").await;
+        }
+        assert_eq!(asked(&shop), before + 1);
+    });
+}
+
+/// Of all that wait for it to come back, no more than the probes try it at once.
+#[test]
+fn no_more_than_the_probes_try_it_at_once() {
+    run(async {
+        let mut shop = guarded().await;
+        shop.is_unavailable();
+        for _ in 0..5 {
+            shop.get("1").await;
+        }
+        shop.origin.reset();
+        let gate = backstop_lab::origin::Gate::new();
+        shop.origin.default(products("second").gate(&gate));
+        shop.hand.advance(Duration::from_secs(6));
+        let before = asked(&shop);
+        let opened = async {
+            gate.wait_for_waiting(2, crate::support::BOUND).await.unwrap();
+            // The two that were not probes have their copies already; two more are refused as well.
+            for _ in 0..2 {
+                shop.gateway.get("/p/1", &SPANISH).await;
+            }
+            assert_eq!(asked(&shop), before + 2);
+            gate.open();
+        };
+        let (one, two, three, four, ()) =
+            tokio::join!(shop.get("1"), shop.get("1"), shop.get("1"), shop.get("1"), opened);
+        let answers = [one, two, three, four];
+        let live = answers.iter().filter(|answer| answer.header("backstop").is_none()).count();
+        assert_eq!(live, 2, "{answers:#?}");
+        // Two successes close it.
+        expect::live(&shop.get("1").await, 200, &product("1", "second", "es"));
+    });
+}
+
+/// A write is never a probe, and is refused at once.
+#[test]
+fn a_write_tries_nothing_out() {
+    run(async {
+        let mut shop = guarded().await;
+        shop.is_unavailable();
+        for _ in 0..5 {
+            shop.get("1").await;
+        }
+        shop.hand.advance(Duration::from_secs(6));
+        let refused = shop.gateway.request("PUT", "/p/1", &[("Host", HOST)], b"{}").await;
+        assert_eq!(refused.status(), 503);
+        assert_eq!(refused.header("backstop"), Some("outcome=rejected, reason=breaker_open"));
+        assert_eq!(shop.origin.count_of("PUT", "/p/1"), 0);
+    });
+}
+
+/// Clients that leave, answers about the request and refusals of our own are no failures.
+#[test]
+fn what_is_nobodys_failure_opens_nothing() {
+    run(async {
+        let shop = guarded().await;
+        shop.origin.on(Matcher::any(), Behaviour::status(404));
+        for _ in 0..40 {
+            assert_eq!(shop.get("9").await.status(), 404);
+        }
+        shop.origin.reset();
+        shop.origin.default(products("second"));
+        expect::live(&shop.get("1").await, 200, &product("1", "second", "es"));
+    });
+}
+
+/// A gateway without a breaker goes on asking.
+#[test]
+fn without_a_breaker_every_request_asks() {
+    run(async {
+        let shop = Shop::open().await;
+        shop.get("1").await;
+        shop.is_unavailable();
+        for _ in 0..30 {
+            shop.get("1").await;
+        }
+        assert_eq!(asked(&shop), 31);
+    });
+}

@@ -1,0 +1,97 @@
+//! A read that failed for a moment is asked once more; nothing else is.
+
+use backstop_lab::origin::{Behaviour, Matcher};
+
+use crate::support::shop::HOST;
+use crate::support::{Policy, Shop, expect, product, run};
+
+async fn retrying(more: &str) -> Shop {
+    Shop::with(|origin| {
+        Policy::empty()
+            .dependency("catalog", origin, "")
+            .route(
+                "description.public_read",
+                &Policy::description(&format!("retry = {{ attempts = 2 }}\n{more}")),
+            )
+            .route(
+                "write.direct",
+                "match = \"PUT /p/{id}\"\ndependency = \"catalog\"\ndeadline = \"2s\"\nin_flight = 4",
+            )
+    })
+    .await
+}
+
+/// The wait is drawn up to 25 ms, and the clock stands still until it is moved.
+async fn get_and_wait(shop: &mut Shop) -> backstop_lab::client::Response {
+    let Shop { gateway, hand, .. } = shop;
+    let moving = async {
+        loop {
+            hand.advance(std::time::Duration::from_millis(1));
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        answer = gateway.get("/p/1", &crate::support::shop::SPANISH) => answer,
+        () = moving => unreachable!("it goes on without end"),
+    }
+}
+
+/// The second attempt says that it is one, and nothing tells the client.
+#[test]
+fn a_read_that_failed_for_a_moment_is_asked_once_more() {
+    run(async {
+        for fault in [Behaviour::reset(), Behaviour::status(503), Behaviour::status(502), Behaviour::close()]
+        {
+            let mut shop = retrying("").await;
+            shop.origin.script(Matcher::any(), [fault]);
+            let answer = get_and_wait(&mut shop).await;
+            expect::live(&answer, 200, &product("1", "first", "es"));
+            let requests = shop.origin.requests();
+            assert_eq!(requests.len(), 2);
+            let tells: Vec<_> = requests.iter().map(|request| request.header("backstop-attempt")).collect();
+            assert_eq!(tells, [None, Some("2")]);
+        }
+    });
+}
+
+/// 504 reports a timeout, a declared status is the same a moment later, and a body that broke off was answered.
+#[test]
+fn what_a_second_call_would_only_double_is_not_asked_again() {
+    run(async {
+        for fault in [Behaviour::status(504), Behaviour::status(500), Behaviour::truncated(100, 10)] {
+            let mut shop = retrying("declared = [500]").await;
+            shop.origin.on(Matcher::any(), fault);
+            let answer = get_and_wait(&mut shop).await;
+            assert_eq!(answer.status(), 503);
+            assert_eq!(shop.origin.count(), 1);
+        }
+    });
+}
+
+/// A write is sent once, whatever becomes of it; and whoever calls has tried already.
+#[test]
+fn writes_and_second_attempts_of_others_are_sent_once() {
+    run(async {
+        let shop = retrying("").await;
+        shop.origin.on(Matcher::any(), Behaviour::reset());
+        assert_eq!(shop.gateway.request("PUT", "/p/1", &[("Host", HOST)], b"{}").await.status(), 502);
+        assert_eq!(shop.origin.count(), 1);
+        let again = [("Host", HOST), ("Accept-Language", "es"), ("X-Tenant", "a"), ("Backstop-Attempt", "2")];
+        assert_eq!(shop.gateway.get("/p/1", &again).await.status(), 503);
+        assert_eq!(shop.origin.count(), 2);
+        assert_eq!(shop.origin.requests()[1].header("backstop-attempt"), Some("2"));
+    });
+}
+
+/// Three retries are paid in advance; then ten successes pay for one.
+#[test]
+fn an_outage_is_not_asked_twice_for_long() {
+    run(async {
+        let mut shop = retrying("in_flight = 50").await;
+        shop.origin.on(Matcher::any(), Behaviour::status(503));
+        for _ in 0..50 {
+            get_and_wait(&mut shop).await;
+        }
+        assert_eq!(shop.origin.count(), 50 + 3);
+    });
+}
