@@ -24,6 +24,7 @@ use crate::disk;
 use crate::edits::Edits;
 use crate::forward;
 use crate::log::Decisions;
+use crate::probe::Probe;
 use crate::router::{RouteConflict, Router};
 use crate::stack::{RouteStack, Shared};
 use crate::tallies::Tallies;
@@ -37,6 +38,7 @@ pub struct Gateway {
     backstop: Backstop,
     shared: Arc<Shared>,
     pools: Vec<Pool<RequestContent>>,
+    probes: Vec<Probe>,
     listeners: Vec<TcpListener>,
     admin: TcpListener,
     threads: usize,
@@ -120,6 +122,7 @@ impl Gateway {
             backstop,
             shared: Arc::new(shared),
             pools,
+            probes: probes(&dependencies),
             listeners,
             admin,
             threads: gateway.threads.map_or_else(cores, usize::from),
@@ -210,6 +213,8 @@ impl Gateway {
             limits: self.limits,
             clock: self.backstop.clock().clone(),
             stages,
+            probes: if number == 0 { self.probes.clone() } else { Vec::new() },
+            engine: Arc::clone(self.backstop.engine()),
         };
         std::thread::Builder::new().name(format!("backstop-{number}")).spawn(move || worker.run())
     }
@@ -307,6 +312,26 @@ fn own_host(dependency: &backstop_policy::DependencySettings) -> String {
         .addresses
         .first()
         .map_or_else(String::new, |address| format!("{}:{}", address.host, address.port))
+}
+
+/// What the dependencies that name a probe are probed with.
+fn probes(dependencies: &[backstop_policy::DependencySettings]) -> Vec<Probe> {
+    let probe = |dependency: &backstop_policy::DependencySettings| {
+        let settings = dependency.probe.as_ref()?;
+        let host = match &dependency.host {
+            HostHeader::Client => own_host(dependency),
+            HostHeader::Fixed(host) => host.to_string(),
+        };
+        Some(Probe {
+            id: dependency.id,
+            path: settings.path.parse().ok()?,
+            host: http::HeaderValue::try_from(host).ok(),
+            interval: settings.interval,
+            timeout: settings.timeout,
+            expect: settings.expect,
+        })
+    };
+    dependencies.iter().filter_map(probe).collect()
 }
 
 fn route_stack(

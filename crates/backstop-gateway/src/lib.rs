@@ -21,6 +21,7 @@ mod hop;
 mod interim;
 mod log;
 mod metrics;
+mod probe;
 mod router;
 mod stack;
 mod strict;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backstop::clock::Clock;
+use backstop_engine::engine::Engine;
 use backstop_engine::time::Mono;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -13,6 +14,7 @@ use tokio::task::{JoinSet, LocalSet};
 
 use crate::client_body::RequestContent;
 use crate::connection::{ConnectionLimits, Open, serve};
+use crate::probe::{self, Probe};
 use crate::stack::{Shared, Thread};
 use crate::upstream::Pool;
 
@@ -24,6 +26,9 @@ pub(crate) struct Worker {
     pub(crate) limits: ConnectionLimits,
     pub(crate) clock: Clock,
     pub(crate) stages: watch::Receiver<Stage>,
+    /// Dependencies that this thread probes: all, on one thread.
+    pub(crate) probes: Vec<Probe>,
+    pub(crate) engine: Arc<Engine>,
 }
 
 /// How far the service has come with stopping.
@@ -56,6 +61,16 @@ impl Worker {
             shared: Arc::clone(&self.shared),
             entropy: std::hash::RandomState::new(),
         });
+        for probe in std::mem::take(&mut self.probes) {
+            if let Some(lane) = thread.lanes.get(usize::from(probe.id.0)).cloned() {
+                tokio::task::spawn_local(probe::run(
+                    probe,
+                    Arc::clone(&self.engine),
+                    lane,
+                    self.clock.clone(),
+                ));
+            }
+        }
         let (stop, stopped) = watch::channel(false);
         let mut accepting = JoinSet::new();
         for listener in std::mem::take(&mut self.listeners) {

@@ -30,25 +30,6 @@ fn one_layer_retries() {
     says(&(read("retry = { attempts = 1 }") + &other + "retry = { owner = \"upstream\" }\n"), &[]);
 }
 
-#[test]
-fn a_gateway_before_itself_retries_once() {
-    let other = other_read().replace("\"catalog\"", "\"replica\"");
-    for (listen, url, is_same) in [
-        ("127.0.0.1:8080", "http://127.0.0.1:8080", true),
-        ("0.0.0.0:8080", "http://localhost:8080", true),
-        ("[::]:8080", "http://[::1]:8080", true),
-        ("127.0.0.1:8080", "http://127.0.0.1:8081", false),
-        ("127.0.0.1:8080", "http://127.0.0.2:8080", false),
-        ("0.0.0.0:8080", "http://catalog:8080", false),
-    ] {
-        let gateway = format!("[gateway]\nlisten = {listen:?}\nin_flight = 1000\n");
-        let text = gateway + &read("retry = {}").replace("http://x", url) + &other;
-        says(&text, &[]);
-        let expected: &[Code] = if is_same { &[Code::TwoRetryLayers] } else { &[] };
-        says(&(text + "retry = {}\n"), expected);
-    }
-}
-
 /// Of a deadline of 90 ms, 88 ms are for calls, and 40 % of those are 35.2 ms; 25 ms wait and 10 ms of use are needed.
 #[test]
 fn both_attempts_have_time() {

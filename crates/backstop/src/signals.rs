@@ -46,7 +46,7 @@ mod tests {
     use super::*;
     use http::HeaderValue;
 
-    fn with(name: HeaderName, lines: &[&'static str]) -> HeaderMap {
+    fn with(name: &HeaderName, lines: &[&'static str]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for line in lines {
             headers.append(name.clone(), HeaderValue::from_static(line));
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn seconds_or_a_date_say_when_to_call_again() {
         let noon = Wall::from_unix_ns(43_200_000_000_000);
-        let after = |text| retry_after(&with(RETRY_AFTER, &[text]), noon);
+        let after = |text| retry_after(&with(&RETRY_AFTER, &[text]), noon);
         assert_eq!(after("120"), Some(Duration::from_secs(120)));
         assert_eq!(after("0"), Some(Duration::ZERO));
         assert_eq!(after("Thu, 01 Jan 1970 12:00:30 GMT"), Some(Duration::from_secs(30)));
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn the_database_is_one_metric_among_others() {
-        let wait = |lines: &[&'static str]| database_wait(&with(SERVER_TIMING, lines));
+        let wait = |lines: &[&'static str]| database_wait(&with(&SERVER_TIMING, lines));
         let ms = |ms: f64| Some(Duration::from_secs_f64(ms / 1000.0));
         assert_eq!(wait(&["db;dur=5.5"]), ms(5.5));
         assert_eq!(wait(&["cache;desc=miss, DB ; desc=\"x\" ; Dur=\"12\", app;dur=40"]), ms(12.0));

@@ -139,3 +139,41 @@ fn without_a_breaker_every_request_asks() {
         assert_eq!(asked(&shop), 31);
     });
 }
+
+/// A dependency that serves writes only is tried with a read of its own, and only while its breaker is open.
+#[test]
+fn a_dependency_of_writes_is_tried_with_its_probe() {
+    run(async {
+        let mut shop = Shop::with(|origin| {
+            let probe = "probe = { path = \"/healthz\", interval = \"1s\", timeout = \"500ms\" }";
+            Policy::empty().dependency("catalog", origin, &format!("{BREAKER}\n{probe}")).route(
+                "write.direct",
+                "match = \"PUT /p/{id}\"\ndependency = \"catalog\"\ndeadline = \"2s\"\nin_flight = 4",
+            )
+        })
+        .await;
+        let put =
+            async |shop: &Shop| shop.gateway.request("PUT", "/p/1", &[("Host", HOST)], b"{}").await.status();
+        assert_eq!(put(&shop).await, 200);
+        for _ in 0..3 {
+            shop.hand.advance(Duration::from_secs(1));
+        }
+        assert_eq!(shop.origin.count_of("GET", "/healthz"), 0, "in good times nobody asks");
+        shop.is_unavailable();
+        for _ in 0..4 {
+            put(&shop).await;
+        }
+        assert_eq!(put(&shop).await, 503);
+        assert_eq!(shop.origin.count_of("PUT", "/p/1"), 4, "three of four failed: open");
+        shop.origin.reset();
+        shop.origin.default(products("second"));
+        let waiting = async {
+            while put(&shop).await != 200 {
+                shop.hand.advance(Duration::from_millis(500));
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(crate::support::BOUND, waiting).await.expect("it closes again");
+        assert!(shop.origin.count_of("GET", "/healthz") >= 2, "two successes close it");
+    });
+}

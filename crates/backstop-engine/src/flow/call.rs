@@ -16,7 +16,7 @@ use crate::failure::{Cause, Failure, FailureKind, NotAsked, Phase, Sent};
 use crate::outcome::Reason;
 use crate::policy::{Origin, RouteClass};
 use crate::resource::{ClassShare, acquire_all};
-use crate::retry::{RetryFacts, backoff, may_retry};
+use crate::retry::{Owner, RetryFacts, backoff, may_retry};
 use crate::snapshot::CopyRefusal;
 use crate::time::{Mono, Now};
 
@@ -24,7 +24,7 @@ use super::{Attempt, AttemptId, Flow, HeadFacts, Method, Note, Places, State, Wh
 
 /// An attempt with less time than this is not made a second time.
 const MIN_USEFUL: Duration = Duration::from_millis(10);
-/// The part of the time for attempts that the first one gets where another dependency may stand in, in tenths.
+/// The part of the time for attempts that one gets which another may follow, in tenths.
 const FIRST_ATTEMPT_TENTHS: u32 = 6;
 
 impl Flow {
@@ -102,10 +102,9 @@ impl Flow {
         })
     }
 
-    /// While another dependency may still stand in, the first attempt leaves it time.
+    /// While another attempt may follow, here or at another dependency, this one leaves it time.
     fn cut_for_another(&self, now: Mono) -> Option<Mono> {
-        let may_follow = self.route().rules.alternative.is_some() && self.may_repeat() && !self.stood_in;
-        may_follow.then(|| {
+        self.may_go_on().then(|| {
             let left = now.until(self.deadline.attempt_end());
             now.after(left / 10 * FIRST_ATTEMPT_TENTHS).before(self.client_waited)
         })
@@ -256,7 +255,8 @@ impl Flow {
     /// Whether a failure of the present attempt may be followed by another one.
     pub(super) fn may_go_on(&self) -> bool {
         let rules = &self.route().rules;
-        let once_more = rules.retry.is_some_and(|retry| self.tries < retry.attempts);
+        let once_more =
+            rules.retry.is_some_and(|retry| retry.owner == Owner::Backstop && self.tries < retry.attempts);
         self.may_repeat() && !self.stood_in && (once_more || rules.alternative.is_some())
     }
 

@@ -1,17 +1,15 @@
 //! Retries: one layer only, and time for both attempts.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use backstop_engine::retry::{BACKOFF_FIRST as BACKOFF, Owner};
 
 use crate::check::View;
-use crate::check::view::{DependencyView, RouteView};
+use crate::check::view::RouteView;
 use crate::code::Code;
 use crate::diagnostic::Finding;
 use crate::read::{At, Context};
 use crate::shape::RetryTable;
-use crate::value::{Address, Listen};
 
 /// With less than this left, no attempt is begun.
 const USEFUL: Duration = Duration::from_millis(10);
@@ -22,7 +20,6 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
         owner(&retry.value, cx);
         if route.retries() {
             upstream_too(view, route, retry, cx);
-            itself(view, route, retry, cx);
             time(view, route, retry, cx);
         }
     }
@@ -56,38 +53,6 @@ fn upstream_too(view: &View<'_>, route: RouteView<'_>, retry: &At<RetryTable>, c
         Some(owner) => finding.related(owner.bytes.clone(), format!("`{}` says so", other.text())),
         None => finding,
     });
-}
-
-/// The dependency is this gateway, which repeats on another route too.
-fn itself(view: &View<'_>, route: RouteView<'_>, retry: &At<RetryTable>, cx: &mut Context<'_>) {
-    let Some(dependency) = view.dependency_of(route) else { return };
-    let Some(listen) = own_address(view, dependency) else { return };
-    let Some(other) = view.routes().find(|other| other.retries() && other.text() != route.text()) else {
-        return;
-    };
-    let message =
-        format!("`{}` is this gateway, and its route `{}` repeats too", dependency.text(), other.text());
-    cx.report(
-        Finding::new(Code::TwoRetryLayers, retry.bytes.clone(), message)
-            .related(listen.bytes.clone(), "the address of the dependency")
-            .help("let one of the two routes repeat: two layers of two attempts make four calls"),
-    );
-}
-
-fn own_address<'a>(view: &View<'a>, dependency: DependencyView<'a>) -> Option<&'a At<Listen>> {
-    let mut listen = view.gateway()?.listen.iter().flat_map(|listen| &listen.value.0);
-    let addresses = || dependency.table.value.url.iter().flat_map(|url| &url.value.0);
-    listen.find(|listen| addresses().any(|url| listens_at(listen, &url.value.0)))
-}
-
-fn listens_at(listen: &At<Listen>, address: &Address) -> bool {
-    let (ip, port) = (listen.value.0.ip(), listen.value.0.port());
-    let asked = match &*address.host {
-        "localhost" => Some(IpAddr::from([127, 0, 0, 1])),
-        host => host.parse().ok(),
-    };
-    port == address.port
-        && asked.is_some_and(|asked| asked == ip || (ip.is_unspecified() && asked.is_loopback()))
 }
 
 fn time(view: &View<'_>, route: RouteView<'_>, retry: &At<RetryTable>, cx: &mut Context<'_>) {
