@@ -12,7 +12,7 @@ pub struct Settings {
     /// Where it is. The one with the least calls under way is asked; another only if nothing was sent.
     pub addresses: Vec<Address>,
     /// Open connections at most, over all threads: those in use, those at rest, and those that are being opened or
-    /// closed. The limit that hands out [`Attempt::permit`](backstop_engine::flow::Attempt::permit) has the same size.
+    /// closed. The limit that hands out [`Attempt::places`](backstop_engine::flow::Attempt::places) has the same size.
     pub connections: u32,
     /// Whether a call may open a connection beyond that number (while a policy is only observed) or waits for one.
     pub excess: Excess,
