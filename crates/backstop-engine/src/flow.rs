@@ -5,7 +5,7 @@
 //!            |                                                                       |
 //!          Peek (does a copy exist? counts coverage)                                 |
 //!            |                                                                       |
-//!          place at the dependency --- none: dependency_full, pool_timeout ------+   |
+//!          breaker, ramp, place at the dependency, resources --- refused --------+   |
 //!            |                                                                   |   |
 //!          Attempt --- failed, or too late to start -----------------------------+   |
 //!            |                                                                   |   |
@@ -16,6 +16,9 @@
 //!          Done: normal, kept as the copy                            ALTERNATIVE of the class:
 //!                                                                    copy judged | prepared | none
 //! ```
+//!
+//! Before the class's alternative, a failure of a moment may lead back to the place once (Pause), and another dependency
+//! may be asked in the same way (`flow/call.rs`): both only where the policy says so.
 //!
 //! The rules that hold everywhere:
 //! - Nothing below ADMIT raises what is in flight at the process or the route; alternatives count in the same places.

@@ -29,6 +29,9 @@ pub(crate) trait Hands {
     /// Calls the dependency.
     fn call(&mut self, attempt: Attempt, progress: &Progress) -> impl Future<Output = Event>;
 
+    /// Lets go of an answer that is not used, and so of its place at the dependency.
+    fn let_go(&mut self) {}
+
     /// Holds the answer back until it is complete.
     fn collect(&mut self, attempt: AttemptId, limit_bytes: u64) -> impl Future<Output = Event>;
 
@@ -64,6 +67,7 @@ pub(crate) async fn drive<H: Hands>(
                 event.unwrap_or(Event::TimeUp(None))
             }
             Step::Pause { until } => {
+                hands.let_go();
                 clock.sleep_until(until).await;
                 Event::TimeUp(None)
             }

@@ -54,6 +54,22 @@ fn a_read_that_failed_for_a_moment_is_asked_once_more() {
     });
 }
 
+/// The failed answer gives its connection back before the second attempt: one connection is enough for both.
+#[test]
+fn one_connection_is_enough_for_both_attempts() {
+    run(async {
+        let mut shop = Shop::with(|origin| {
+            Policy::empty()
+                .dependency("catalog", origin, "connections = 1")
+                .route("description.public_read", &Policy::description("retry = { attempts = 2 }"))
+        })
+        .await;
+        shop.origin.script(Matcher::any(), [Behaviour::status(503)]);
+        expect::live(&get_and_wait(&mut shop).await, 200, &product("1", "first", "es"));
+        assert_eq!(shop.origin.count(), 2);
+    });
+}
+
 /// 504 reports a timeout, a declared status is the same a moment later, and a body that broke off was answered.
 #[test]
 fn what_a_second_call_would_only_double_is_not_asked_again() {

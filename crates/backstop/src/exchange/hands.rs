@@ -143,8 +143,13 @@ where
         self.route.inner.shared.copies.peek(&read.key, &self.parts.headers)
     }
 
+    fn let_go(&mut self) {
+        self.answer = Answer::None;
+    }
+
     async fn call(&mut self, attempt: Attempt, progress: &Progress) -> Event {
         let id = attempt.id;
+        self.let_go();
         // Content is gone with the first attempt; the flow repeats only what has none.
         let Some(body) = self.body.take().or_else(|| self.upstream.no_content()) else {
             return Event::Propagated { attempt: id };
