@@ -1,7 +1,9 @@
 //! The whole way of a request through the gateway, from top to bottom.
 
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use backstop::canonical;
@@ -16,6 +18,7 @@ use http_body::Body;
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 
+use crate::caches::Lanes;
 use crate::client_body::RequestContent;
 use crate::edits::Edits;
 use crate::forward::{self, Forward};
@@ -38,6 +41,7 @@ pub(crate) struct Shared {
     /// Its name in `Via`.
     pub(crate) via: Box<str>,
     pub(crate) clock: backstop::clock::Clock,
+    pub(crate) engine: Arc<backstop_engine::engine::Engine>,
     pub(crate) router: Router,
     pub(crate) routes: Vec<RouteStack>,
     /// What each dependency is sent as `Host` when it stands in for another.
@@ -66,12 +70,16 @@ pub(crate) struct Thread {
     pub(crate) shared: Arc<Shared>,
     /// One way to each dependency.
     pub(crate) lanes: Vec<Lane<RequestContent>>,
+    /// And to each cache.
+    pub(crate) caches: Lanes,
     pub(crate) entropy: std::hash::RandomState,
+    /// Fills begun.
+    pub(crate) fills: Cell<u64>,
 }
 
 /// Answers one request.
 pub(crate) async fn handle(
-    thread: &Thread,
+    thread: &Rc<Thread>,
     peer: SocketAddr,
     client: Option<&interim::Writer>,
     number: u64,
@@ -133,15 +141,7 @@ pub(crate) async fn handle(
         RequestContent::new(incoming, route.limits.body_bytes, route.limits.body_time, &shared.clock);
 
     // From here on the engine decides: admission, deadline, what failed, what is answered instead.
-    let Some(lane) = thread.lanes.get(route.dependency) else { return refuse(shared, Fault::NoRoute) };
-    let upstream = Forward {
-        lane,
-        rules: &route.forward,
-        own: route.dependency,
-        lanes: &thread.lanes,
-        all_rules: &shared.hosts,
-        target,
-    };
+    let Some(upstream) = Forward::of(thread, route.id, target) else { return refuse(shared, Fault::NoRoute) };
     let entropy = std::hash::BuildHasher::hash_one(&thread.entropy, number);
     let request =
         ToAnswer { request: Request::from_parts(head, content), upload: upload.as_deref(), entropy };

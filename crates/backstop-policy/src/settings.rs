@@ -6,7 +6,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use backstop_engine::policy::{DependencyId, Mode, Origin, RouteId, StatusSet};
+use backstop_engine::policy::{CacheId, DependencyId, Mode, Origin, RouteId, StatusSet};
 
 pub use crate::value::{Address, HostPattern, IpRange, MatchRule, Method, Segment, Template};
 
@@ -96,6 +96,29 @@ pub struct DependencySettings {
     pub idle: Duration,
     /// A GET of its own for its breaker, where requests may not find out whether it works again.
     pub probe: Option<ProbeSettings>,
+    /// Where it was written.
+    pub origin: Origin,
+}
+
+/// `cache` of routes: what is asked before a dependency.
+#[derive(Clone, Debug)]
+pub struct CacheSettings {
+    /// Its position in `policy.caches` and in `Loaded::caches`.
+    pub id: CacheId,
+    /// Its name: address and database.
+    pub name: Box<str>,
+    /// Where it listens.
+    pub address: Address,
+    /// Its database.
+    pub database: u32,
+    /// How long it is waited for.
+    pub timeout: Duration,
+    /// Longest time to connect.
+    pub connect: Duration,
+    /// What every key begins with.
+    pub prefix: Box<str>,
+    /// The largest value, in bytes.
+    pub value_bytes: u64,
     /// Where it was written.
     pub origin: Origin,
 }

@@ -14,7 +14,7 @@ use crate::request::{Read, announces_content, facts, inbound_attempt};
 use crate::upload::UploadWatch;
 use crate::upstream::Upstream;
 
-use hands::Http;
+pub(crate) use hands::{Answer, Http};
 
 /// A request on its way to a route.
 #[derive(Debug)]

@@ -33,6 +33,8 @@ pub mod correct;
 mod driver;
 mod exchange;
 pub mod fields;
+pub mod fill;
+mod flights;
 pub mod json;
 mod keep;
 pub mod language;

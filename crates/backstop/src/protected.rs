@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::correct::Rules;
 use crate::driver::Waiters;
 use crate::fields::Speaker;
+use crate::flights::Flights;
 use crate::json::NotAPointer;
 use crate::request::target;
 
@@ -35,6 +36,7 @@ pub(crate) struct Shared {
     pub(crate) waiters: Waiters,
     pub(crate) withdrawals: Withdrawals,
     pub(crate) budget: Budget,
+    pub(crate) flights: Arc<Flights>,
 }
 
 /// What came of withdrawals, as far as requests saw it.
@@ -84,7 +86,9 @@ impl Backstop {
         let waiters = Waiters::of(&engine);
         let withdrawals = Withdrawals::default();
         let budget = Budget::default();
-        Ok(Self { shared: Arc::new(Shared { engine, clock, copies, speaker, waiters, withdrawals, budget }) })
+        let flights = Arc::new(Flights::new());
+        let shared = Shared { engine, clock, copies, speaker, waiters, withdrawals, budget, flights };
+        Ok(Self { shared: Arc::new(shared) })
     }
 
     /// As [`Backstop::new`], inside a service, with copies in memory only.

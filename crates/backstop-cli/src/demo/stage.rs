@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backstop::clock::Clock;
-use backstop_engine::policy::RouteClass;
 use backstop_gateway::Gateway;
 use backstop_lab::load::{Kind, Plan};
 use backstop_lab::origin::{Behaviour, Matcher, Origin};

@@ -61,7 +61,7 @@ fn a_right_policy_is_accepted() {
 
 #[test]
 fn classes_of_later_versions_are_not_available() {
-    for class in ["composed", "cached_read", "guarded", "effect"] {
+    for class in ["composed", "guarded", "effect"] {
         let lines = "match = \"GET /later\"\ndependency = \"catalog\"\ndeadline = \"1s\"\nin_flight = 1";
         not_available(
             &accepted().route(&format!("later.{class}"), lines).text(),
@@ -82,14 +82,9 @@ fn tables_and_keys_of_later_versions_are_not_available() {
         accepted().dependency("other", address, line).text()
     };
     not_available(&dependency("tls = { verify = false }"), "tls = { verify = false }");
-    for line in [
-        "authorizer = \"sessions\"",
-        "cache = { url = \"redis://127.0.0.1:6379\" }",
-        "local_copy = { max_age = \"30s\" }",
-    ] {
-        let read = Policy::description(line);
-        not_available(&accepted().replace_route("description.public_read", &read).text(), line);
-    }
+    let line = "authorizer = \"sessions\"";
+    let read = Policy::description(line);
+    not_available(&accepted().replace_route("description.public_read", &read).text(), line);
 }
 
 /// The route negotiates languages and its key leaves them out: copies of all languages would be one.

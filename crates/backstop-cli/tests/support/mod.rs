@@ -11,12 +11,14 @@ pub mod gateway;
 pub mod hooks;
 pub mod metrics;
 pub mod policy;
+pub mod redis;
 pub mod shop;
 
 pub use gateway::Gateway;
 pub use hooks::{Hand, Reading};
 pub use metrics::{Metrics, Outcomes};
 pub use policy::Policy;
+pub use redis::Redis;
 pub use shop::{Shop, product, products};
 
 use std::time::Duration;

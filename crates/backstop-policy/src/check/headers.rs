@@ -19,7 +19,7 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
             conflict(&edits.value, cx);
         }
         if let Some(edits) = &common.request_headers {
-            meaning(&edits.value, route.public_read().is_some(), cx);
+            meaning(&edits.value, route.kept().is_some(), cx);
         }
         if let Some(edits) = &common.response_headers {
             telling(&edits.value, cx);
@@ -99,7 +99,7 @@ fn telling(edits: &HeaderEditsTable, cx: &mut Context<'_>) {
 }
 
 fn negotiated_language(route: RouteView<'_>, cx: &mut Context<'_>) {
-    let Some(languages) = route.public_read().and_then(|read| read.languages.as_ref()) else { return };
+    let Some(languages) = route.kept().and_then(|read| read.languages.as_ref()) else { return };
     if let Some(edits) = &route.common().request_headers {
         for name in set(&edits.value).chain(removed(&edits.value)) {
             if &*name.value.0 == "accept-language" {
@@ -114,7 +114,7 @@ fn negotiated_language(route: RouteView<'_>, cx: &mut Context<'_>) {
 }
 
 fn ignored_cookie(route: RouteView<'_>, cx: &mut Context<'_>) {
-    let Some(ignore) = route.public_read().and_then(|read| read.ignore_cookie.as_ref()) else { return };
+    let Some(ignore) = route.kept().and_then(|read| read.ignore_cookie.as_ref()) else { return };
     let mut edits = route.common().request_headers.iter();
     if ignore.value && !edits.any(|edits| removed(&edits.value).any(|name| &*name.value.0 == "cookie")) {
         let message = "the Cookie is ignored in the key, but the dependency still sees it";
@@ -127,7 +127,7 @@ fn ignored_cookie(route: RouteView<'_>, cx: &mut Context<'_>) {
 }
 
 fn removed_key_header(route: RouteView<'_>, cx: &mut Context<'_>) {
-    let Some(key) = route.public_read().and_then(|read| read.key.as_ref()) else { return };
+    let Some(key) = route.kept().and_then(|read| read.key.as_ref()) else { return };
     for part in &key.value.0 {
         let KeyPart::Header(header) = &part.value.0 else { continue };
         if let Some(edits) = &route.common().request_headers {

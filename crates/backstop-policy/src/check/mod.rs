@@ -7,6 +7,7 @@ mod addresses;
 mod alternatives;
 mod answers;
 mod breaker;
+mod caches;
 mod copies;
 mod evidence;
 mod headers;
@@ -54,6 +55,7 @@ pub(crate) fn run(file: &File, files: &dyn FileSource, cx: &mut Context<'_>) -> 
     room::check(&view, cx);
     limits::check(&view, cx);
     copies::check(&view, cx);
+    caches::check(&view, cx);
     unused::check(&view, cx);
     resources::check(&view, cx);
     breaker::check(&view, cx);

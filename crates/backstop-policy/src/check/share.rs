@@ -35,6 +35,11 @@ impl RouteView<'_> {
     /// The time for all calls of dependencies, if the route has a deadline.
     pub(crate) fn call_time(&self) -> Option<Duration> {
         let deadline = self.common().deadline.as_ref()?.value.0;
+        if let Some(cached) = self.cached_read() {
+            // Its calls belong to nobody who waits, and have a time of their own.
+            let fill = cached.fill.as_ref().and_then(|fill| fill.value.deadline.as_ref());
+            return Some(fill.map_or(default::FILL_DEADLINE.max(deadline), |time| time.value.0));
+        }
         let shares = Deadline::new(Mono::from_ns(0), deadline, self.direct().is_none());
         Some(Duration::from_nanos(shares.attempt_end().as_ns()))
     }

@@ -5,10 +5,10 @@ use std::ops::Range;
 use crate::default;
 use crate::read::{At, Context};
 use crate::shape::{
-    AlternativeTable, Common, DependencyTable, DirectTable, File, GatewayTable, OptionalTable,
-    PublicReadTable, ResourceTable, RetryTable, RouteEntry, RouteTable, StoreTable,
+    AlternativeTable, CachedReadTable, Common, DependencyTable, DirectTable, File, GatewayTable, KeptTable,
+    OptionalTable, ResourceTable, RetryTable, RouteEntry, RouteTable, StoreTable,
 };
-use crate::value::{MatchRule, Name};
+use crate::value::{MatchRule, Name, PositiveTime};
 
 /// The file as the checks see it.
 #[derive(Clone, Copy, Debug)]
@@ -120,13 +120,31 @@ impl<'a> RouteView<'a> {
     pub(crate) fn direct(&self) -> Option<&'a DirectTable> {
         match &self.entry.table {
             RouteTable::Direct(table) => Some(table),
-            RouteTable::PublicRead(_) | RouteTable::Optional(_) => None,
+            RouteTable::PublicRead(_) | RouteTable::CachedRead(_) | RouteTable::Optional(_) => None,
         }
     }
 
-    pub(crate) fn public_read(&self) -> Option<&'a PublicReadTable> {
+    /// What it says about the answers that it keeps, if it keeps any.
+    pub(crate) fn kept(&self) -> Option<&'a KeptTable> {
         match &self.entry.table {
-            RouteTable::PublicRead(table) => Some(table),
+            RouteTable::PublicRead(table) => Some(&table.kept),
+            RouteTable::CachedRead(table) => Some(&table.kept),
+            RouteTable::Direct(_) | RouteTable::Optional(_) => None,
+        }
+    }
+
+    pub(crate) fn cached_read(&self) -> Option<&'a CachedReadTable> {
+        match &self.entry.table {
+            RouteTable::CachedRead(table) => Some(table),
+            RouteTable::Direct(_) | RouteTable::PublicRead(_) | RouteTable::Optional(_) => None,
+        }
+    }
+
+    /// The age limit of its copies.
+    pub(crate) fn max_age(&self) -> Option<&'a At<PositiveTime>> {
+        match &self.entry.table {
+            RouteTable::PublicRead(table) => table.max_age.as_ref(),
+            RouteTable::CachedRead(table) => table.local_copy.as_ref()?.value.max_age.as_ref(),
             RouteTable::Direct(_) | RouteTable::Optional(_) => None,
         }
     }
@@ -134,14 +152,15 @@ impl<'a> RouteView<'a> {
     pub(crate) fn optional(&self) -> Option<&'a OptionalTable> {
         match &self.entry.table {
             RouteTable::Optional(table) => Some(table),
-            RouteTable::Direct(_) | RouteTable::PublicRead(_) => None,
+            RouteTable::Direct(_) | RouteTable::PublicRead(_) | RouteTable::CachedRead(_) => None,
         }
     }
 
     pub(crate) fn retry(&self) -> Option<&'a At<RetryTable>> {
         match &self.entry.table {
             RouteTable::Direct(_) => None,
-            RouteTable::PublicRead(table) => table.retry.as_ref(),
+            RouteTable::PublicRead(table) => table.kept.retry.as_ref(),
+            RouteTable::CachedRead(table) => table.kept.retry.as_ref(),
             RouteTable::Optional(table) => table.retry.as_ref(),
         }
     }
@@ -150,7 +169,8 @@ impl<'a> RouteView<'a> {
     pub(crate) fn alternative(&self) -> Option<&'a At<AlternativeTable>> {
         match &self.entry.table {
             RouteTable::Direct(_) => None,
-            RouteTable::PublicRead(table) => table.alternative.as_ref(),
+            RouteTable::PublicRead(table) => table.kept.alternative.as_ref(),
+            RouteTable::CachedRead(table) => table.kept.alternative.as_ref(),
             RouteTable::Optional(table) => table.alternative.as_ref(),
         }
     }

@@ -9,8 +9,8 @@ use crate::diagnostic::Finding;
 use crate::read::Need::{Default, Required};
 use crate::read::{At, Context, Elsewhere, Field, Named, Need, Node, Reader, Shape, Table, Value, table};
 use crate::shape::{
-    CheckTable, Common, DependencyTable, DirectTable, GatewayTable, OptionalTable, PublicReadTable,
-    ResourceTable, StoreTable,
+    CachedReadTable, CheckTable, Common, DependencyTable, DirectTable, GatewayTable, OptionalTable,
+    PublicReadTable, ResourceTable, StoreTable,
 };
 use crate::suggest;
 
@@ -25,7 +25,7 @@ table! {
         "resource" resource: Named<ResourceTable> = Default("none");
         /// What is called, by name.
         "dependency" dependency: Named<DependencyTable> = Required;
-        /// What is answered, by name; below the name, exactly one class: `direct`, `public_read` or `optional`.
+        /// What is answered, by name; below the name, exactly one class: `direct`, `public_read`, `cached_read` or `optional`.
         "route" route: Named<RouteEntry> = Required;
         /// How warnings are treated.
         "check" check: CheckTable = Default("nothing is waived");
@@ -50,6 +50,7 @@ pub(crate) struct RouteEntry {
 pub(crate) enum RouteTable {
     Direct(Box<DirectTable>),
     PublicRead(Box<PublicReadTable>),
+    CachedRead(Box<CachedReadTable>),
     Optional(Box<OptionalTable>),
 }
 
@@ -58,15 +59,15 @@ impl RouteEntry {
     pub(crate) fn common(&self) -> &Common {
         match &self.table {
             RouteTable::Direct(table) => &table.common,
-            RouteTable::PublicRead(table) => &table.common,
+            RouteTable::PublicRead(table) => &table.kept.common,
+            RouteTable::CachedRead(table) => &table.kept.common,
             RouteTable::Optional(table) => &table.common,
         }
     }
 }
 
-const CLASSES: [&str; 3] = ["direct", "public_read", "optional"];
-const LATER_CLASSES: [(&str, &str); 4] = [
-    ("cached_read", "the class `cached_read`"),
+const CLASSES: [&str; 4] = ["direct", "public_read", "cached_read", "optional"];
+const LATER_CLASSES: [(&str, &str); 3] = [
     ("composed", "the class `composed`"),
     ("guarded", "the class `guarded`"),
     ("effect", "the class `effect`"),
@@ -84,8 +85,8 @@ const NOT_DIRECT: [(&str, &str); 2] = [
 /// Which classes have this key.
 fn classes_with(key: &str) -> Option<Elsewhere> {
     // Made once: a file may hold very many unknown keys.
-    static KEYS: LazyLock<[Vec<&str>; 3]> = LazyLock::new(|| {
-        [DirectTable::fields(), PublicReadTable::fields(), OptionalTable::fields()]
+    static KEYS: LazyLock<[Vec<&str>; 4]> = LazyLock::new(|| {
+        [DirectTable::fields(), PublicReadTable::fields(), CachedReadTable::fields(), OptionalTable::fields()]
             .map(|fields| fields.iter().map(|field| field.key).collect())
     });
     let classes = CLASSES.into_iter().zip(KEYS.iter().map(|keys| keys.contains(&key)));
@@ -132,7 +133,8 @@ impl Value for RouteEntry {
         Shape::OneOf(vec![
             field(CLASSES[0], DirectTable::table_shape(), DirectTable::about()),
             field(CLASSES[1], PublicReadTable::table_shape(), PublicReadTable::about()),
-            field(CLASSES[2], OptionalTable::table_shape(), OptionalTable::about()),
+            field(CLASSES[2], CachedReadTable::table_shape(), CachedReadTable::about()),
+            field(CLASSES[3], OptionalTable::table_shape(), OptionalTable::about()),
         ])
     }
 }
@@ -142,6 +144,9 @@ fn read_class(class: &str, node: Node<'_>, cx: &mut Context<'_>) -> Option<Route
         "direct" => DirectTable::read_table(node, classes_with, cx).map(Box::new).map(RouteTable::Direct),
         "public_read" => {
             PublicReadTable::read_table(node, classes_with, cx).map(Box::new).map(RouteTable::PublicRead)
+        }
+        "cached_read" => {
+            CachedReadTable::read_table(node, classes_with, cx).map(Box::new).map(RouteTable::CachedRead)
         }
         _ => OptionalTable::read_table(node, classes_with, cx).map(Box::new).map(RouteTable::Optional),
     }

@@ -4,6 +4,7 @@
 //! with. The doc comments are the reference.
 
 mod breaker;
+mod cache;
 mod check;
 mod dependency;
 mod evidence;
@@ -15,6 +16,7 @@ mod second;
 mod store;
 
 pub(crate) use breaker::{BreakerTable, GreenTable, ProbeTable, RecoveryTable, RedTable};
+pub(crate) use cache::{CacheTable, FillTable, LocalCopyTable};
 pub(crate) use check::{CheckTable, WaiverTable};
 pub(crate) use dependency::DependencyTable;
 pub(crate) use evidence::EvidenceTable;
@@ -22,8 +24,8 @@ pub(crate) use file::{File, RouteEntry, RouteTable};
 pub(crate) use gateway::{GatewayTable, LimitsTable, RouteLimitsTable};
 pub(crate) use resource::ResourceTable;
 pub(crate) use route::{
-    Common, CorrectTable, DirectTable, HeaderEditsTable, OmitTable, OptionalTable, OtherwiseTable,
-    PublicReadTable,
+    CachedReadTable, Common, CorrectTable, DirectTable, HeaderEditsTable, KeptTable, OmitTable,
+    OptionalTable, OtherwiseTable, PublicReadTable,
 };
 pub(crate) use second::{AlternativeTable, RetryTable};
 pub(crate) use store::StoreTable;
