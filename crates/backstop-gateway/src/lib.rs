@@ -35,3 +35,4 @@ mod withdraws;
 mod worker;
 
 pub use gateway::{BindError, Bound, Gateway};
+pub use probe::CannotProbe;
