@@ -18,7 +18,7 @@ pub(super) fn product(response: &Response, id: u32, language: &str, max_age: Dur
     let made_ns = product["made_ns"].as_u64();
     let age = made_ns.and_then(|made| monotonic_ns().checked_sub(made)).map(Duration::from_nanos);
     let said_age = response.header("age").map_or(Some(0), |age| age.parse::<u64>().ok());
-    product["id"] == id.to_string()
+    product["id"].as_str() == Some(id.to_string().as_str())
         && product["lang"] == language
         && product["text"].is_string()
         && age.is_some_and(|age| age <= max_age.saturating_add(SLACK))
