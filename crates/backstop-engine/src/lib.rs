@@ -18,6 +18,7 @@
 //! | [`snapshot`] | when an answer is a copy's, and when a copy may still be served |
 //! | [`outcome`] | what a request came to |
 //! | [`status`] | which HTTP status a refusal has |
+//! | [`fills`] | what may be read for a shared cache |
 //! | [`coverage`], [`tally`] | what is counted |
 //! | [`incident`] | when an outage begins, how it stands, and when it is over |
 //!
@@ -30,6 +31,7 @@ pub mod coverage;
 pub mod deadline;
 pub mod engine;
 pub mod failure;
+pub mod fills;
 pub mod flow;
 pub mod health;
 pub mod incident;

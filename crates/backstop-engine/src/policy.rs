@@ -28,6 +28,10 @@ pub struct DependencyId(pub u16);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ResourceId(pub u16);
 
+/// Position of a cache in [`Policy::caches`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CacheId(pub u16);
+
 /// Position of a route in [`Policy::routes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RouteId(pub u16);
@@ -53,6 +57,8 @@ pub struct Policy {
     pub resources: Vec<ResourceRules>,
     /// What may be called.
     pub dependencies: Vec<Dependency>,
+    /// What is asked before a dependency is called.
+    pub caches: Vec<CacheRules>,
     /// What is answered.
     pub routes: Vec<Route>,
 }
@@ -89,6 +95,15 @@ impl Default for Dependency {
             connections_origin: Origin::NONE,
         }
     }
+}
+
+/// A shared cache: asked first, and failing on its own.
+#[derive(Clone, Debug)]
+pub struct CacheRules {
+    /// Its name, as in metrics and messages.
+    pub name: Box<str>,
+    /// When it is not asked any more because it fails.
+    pub breaker: BreakerRules,
 }
 
 /// The unit of policy: one kind of request and what it may be answered with.
@@ -212,6 +227,8 @@ pub enum RouteClass {
     Direct(Direct),
     /// The last correct answer, within its age.
     PublicRead(PublicRead),
+    /// A shared cache first; what it does not have is read within a budget.
+    CachedRead(CachedRead),
     /// Left out, or a general answer prepared beforehand.
     Optional(Optional),
 }
@@ -222,7 +239,34 @@ impl RouteClass {
         match self {
             RouteClass::Direct(_) => "direct",
             RouteClass::PublicRead(_) => "public_read",
+            RouteClass::CachedRead(_) => "cached_read",
             RouteClass::Optional(_) => "optional",
+        }
+    }
+
+    /// The rules of its reads, of a class that keeps them.
+    pub const fn read(&self) -> Option<&PublicRead> {
+        match self {
+            RouteClass::PublicRead(read) => Some(read),
+            RouteClass::CachedRead(cached) => Some(&cached.read),
+            RouteClass::Direct(_) | RouteClass::Optional(_) => None,
+        }
+    }
+
+    /// The rules of a shared cache, of a class that has one.
+    pub const fn cached(&self) -> Option<&CachedRead> {
+        match self {
+            RouteClass::CachedRead(cached) => Some(cached),
+            RouteClass::Direct(_) | RouteClass::PublicRead(_) | RouteClass::Optional(_) => None,
+        }
+    }
+
+    /// Whether the last correct answer may stand in.
+    pub const fn keeps_copies(&self) -> bool {
+        match self {
+            RouteClass::PublicRead(_) => true,
+            RouteClass::CachedRead(cached) => cached.local_copy,
+            RouteClass::Direct(_) | RouteClass::Optional(_) => false,
         }
     }
 }
@@ -257,6 +301,39 @@ pub struct PublicRead {
     pub key: Vec<KeyPart>,
     /// What an answer must be to be correct.
     pub correct: Correct,
+}
+
+/// Rules of a `cached_read` route.
+#[derive(Clone, Debug)]
+pub struct CachedRead {
+    /// The cache that is asked first.
+    pub cache: CacheId,
+    /// The oldest answer that the cache may give, inclusive to the nanosecond.
+    pub ttl: Duration,
+    /// How long the cache is waited for.
+    pub timeout: Duration,
+    /// How the dependency is read for what the cache does not have.
+    pub fill: FillRules,
+    /// Whether a copy of one's own stands in when the dependency cannot be asked.
+    pub local_copy: bool,
+    /// What tells answers apart and what is demanded of them. `max_age` is that of the copy of one's own, or the `ttl`
+    /// without one.
+    pub read: PublicRead,
+}
+
+/// How a dependency is read for what a cache does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FillRules {
+    /// Reads under way at once, over all keys.
+    pub concurrency: u32,
+    /// Reads per second; without a number there is no limit.
+    pub rate: Option<u64>,
+    /// How long one read may take. It goes on, and what it brings is kept, also when nobody waits for it any more.
+    pub deadline: Duration,
+    /// Requests that wait for the read of one key; what is more is refused at once.
+    pub waiters: u32,
+    /// Where they were written.
+    pub origin: Origin,
 }
 
 /// Rules of an `optional` route.
@@ -420,7 +497,12 @@ pub enum PolicyError {
         /// The field.
         field: &'static str,
     },
-    /// More routes, dependencies or resources than can be numbered (65 535).
+    /// A route names a cache that does not exist.
+    UnknownCache {
+        /// The route.
+        route: Box<str>,
+    },
+    /// More routes, dependencies, caches or resources than can be numbered (65 535).
     TooMany,
 }
 
@@ -433,10 +515,13 @@ impl std::fmt::Display for PolicyError {
             PolicyError::UnknownResource { dependency } => {
                 write!(f, "dependency `{dependency}` names a resource that the policy does not define")
             }
-            PolicyError::Zero { name, field } => write!(f, "`{field}` of `{name}` must be greater than zero"),
-            PolicyError::TooMany => {
-                f.write_str("a policy holds at most 65535 routes, and as many dependencies and resources")
+            PolicyError::UnknownCache { route } => {
+                write!(f, "route `{route}` names a cache that the policy does not define")
             }
+            PolicyError::Zero { name, field } => write!(f, "`{field}` of `{name}` must be greater than zero"),
+            PolicyError::TooMany => f.write_str(
+                "a policy holds at most 65535 routes, and as many dependencies, caches and resources",
+            ),
         }
     }
 }
@@ -451,7 +536,7 @@ impl Policy {
     pub fn validate(&self) -> Result<(), PolicyError> {
         let zero = |name: &str, field| PolicyError::Zero { name: name.into(), field };
         let most = usize::from(u16::MAX);
-        if [self.routes.len(), self.dependencies.len(), self.resources.len()]
+        if [self.routes.len(), self.dependencies.len(), self.caches.len(), self.resources.len()]
             .iter()
             .any(|&count| count > most)
         {
@@ -480,13 +565,33 @@ impl Policy {
             if route.in_flight == 0 {
                 return Err(zero(&route.name, "in_flight"));
             }
-            if let RouteClass::PublicRead(read) = &route.class
-                && read.max_age.is_zero()
-            {
+            if route.class.read().is_some_and(|read| read.max_age.is_zero()) {
                 return Err(zero(&route.name, "max_age"));
+            }
+            if let Some(cached) = route.class.cached() {
+                self.validate_cached(&route.name, cached)?;
             }
         }
         Ok(())
+    }
+
+    fn validate_cached(&self, route: &str, cached: &CachedRead) -> Result<(), PolicyError> {
+        if usize::from(cached.cache.0) >= self.caches.len() {
+            return Err(PolicyError::UnknownCache { route: route.into() });
+        }
+        let fill = &cached.fill;
+        let zero = [
+            ("ttl", cached.ttl.is_zero()),
+            ("timeout", cached.timeout.is_zero()),
+            ("fill.concurrency", fill.concurrency == 0),
+            ("fill.rate", fill.rate == Some(0)),
+            ("fill.deadline", fill.deadline.is_zero()),
+            ("fill.waiters", fill.waiters == 0),
+        ];
+        match zero.iter().find(|(_, is_zero)| *is_zero) {
+            Some((field, _)) => Err(PolicyError::Zero { name: route.into(), field }),
+            None => Ok(()),
+        }
     }
 }
 

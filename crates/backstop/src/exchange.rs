@@ -4,7 +4,6 @@ mod hands;
 mod reply;
 
 use backstop_engine::flow::{Flow, Trace};
-use backstop_engine::policy::RouteClass;
 use http::{Request, Response};
 
 use crate::body::ReplyBody;
@@ -50,12 +49,12 @@ where
     let rules = &route.state().rules;
     let (mut parts, body) = incoming.request.into_parts();
     let explain = asks_to_explain(&parts.headers);
-    let (mut facts, read) = match &rules.class {
-        RouteClass::PublicRead(class) => {
+    let (mut facts, read) = match rules.class.read() {
+        Some(class) => {
             let read = Read::prepare(class, &rules.name, &route.inner.fingerprint, &mut parts);
             (read.facts, Some(read))
         }
-        RouteClass::Direct(_) | RouteClass::Optional(_) => (facts(&parts), None),
+        None => (facts(&parts), None),
     };
     facts.repeatable =
         incoming.upload.is_none() && !announces_content(&parts.headers) && upstream.no_content().is_some();

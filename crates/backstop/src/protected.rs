@@ -157,12 +157,13 @@ impl Backstop {
     ) -> Result<ProtectedRoute, SetupError> {
         let rules = &self.shared.engine.route(id).rules;
         let wrong = |source| SetupError::Correct { route: rules.name.clone(), source };
-        let (correct, fixed) = match &rules.class {
-            RouteClass::PublicRead(read) => (Rules::new(&read.correct).map_err(wrong)?, None),
-            RouteClass::Optional(optional) => {
-                (Rules::default(), Some(Fixed::of(optional.otherwise.answer())))
-            }
-            RouteClass::Direct(_) => (Rules::default(), None),
+        let correct = match rules.class.read() {
+            Some(read) => Rules::new(&read.correct).map_err(wrong)?,
+            None => Rules::default(),
+        };
+        let fixed = match &rules.class {
+            RouteClass::Optional(optional) => Some(Fixed::of(optional.otherwise.answer())),
+            RouteClass::Direct(_) | RouteClass::PublicRead(_) | RouteClass::CachedRead(_) => None,
         };
         let asked = &self.shared.engine.dependency(rules.dependency).rules.name;
         let fingerprint = fingerprint(&rules.class, asked, also);
@@ -191,7 +192,7 @@ pub(crate) struct RouteInner {
 /// What a copy depends on beside the request: whom it came from, what tells copies apart and what was demanded of them.
 /// A value of another version of this program need not be the same; then copies are lost, never mistaken.
 fn fingerprint(class: &RouteClass, asked: &str, also: &str) -> [u8; 8] {
-    let RouteClass::PublicRead(read) = class else { return [0; 8] };
+    let Some(read) = class.read() else { return [0; 8] };
     let mut hasher = DefaultHasher::new();
     (asked, &read.key, &read.languages, also).hash(&mut hasher);
     format!("{:?} {:?}", read.correct, read.incorrect).hash(&mut hasher);

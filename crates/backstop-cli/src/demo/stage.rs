@@ -61,10 +61,9 @@ impl Stage {
             };
             dependency.addresses = vec![address(origin.addr())];
         }
-        let max_age = loaded.policy.routes.iter().find_map(|route| match &route.class {
-            RouteClass::PublicRead(read) => Some(read.max_age),
-            RouteClass::Direct(_) | RouteClass::Optional(_) => None,
-        });
+        let classes = loaded.policy.routes.iter().map(|route| &route.class);
+        let max_age =
+            classes.filter(|class| class.keeps_copies()).find_map(|class| Some(class.read()?.max_age));
         let max_age = max_age.ok_or("the demo needs a policy with a public_read route")?;
         // Nothing of a demo is worth keeping.
         loaded.store.disk_bytes = 0;

@@ -70,7 +70,14 @@ where
             (Reply::Fixed, _) => self.fixed_response(&account, settlement),
             (Reply::Refusal(refusal), _) => self.refusal_response(&refusal, &account, settlement),
             // The engine answers with what it was told of; should it ever not be there, nothing is made up.
-            (Reply::Collected(_) | Reply::Streamed(_) | Reply::Propagated(_), _) => {
+            (
+                Reply::Collected(_)
+                | Reply::Streamed(_)
+                | Reply::Propagated(_)
+                | Reply::Cached { .. }
+                | Reply::Shared { .. },
+                _,
+            ) => {
                 let refusal = refusal(Reason::Unclassified, None, Default::default());
                 self.refusal_response(&refusal, &account, settlement)
             }

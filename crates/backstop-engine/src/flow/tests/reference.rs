@@ -85,6 +85,7 @@ pub(super) fn reads(facts: RequestFacts) -> bool {
 pub(super) fn may_be_replaced(route: &Route, facts: RequestFacts) -> bool {
     match route.class {
         RouteClass::Direct(_) => false,
+        RouteClass::CachedRead(_) => unreachable!("no route of the reference has a cache"),
         RouteClass::Optional(_) => reads(facts),
         RouteClass::PublicRead(_) => reads(facts) && facts.copies != CopyUse::Never,
     }
@@ -196,7 +197,7 @@ fn after_trouble(case: &Case<'_>, trouble: Trouble) -> Expected {
             }
             Err(word) => Expected::new(("rejected", "none", word), unavailable),
         },
-        RouteClass::Direct(_) => unreachable!("a direct answer is never replaced"),
+        RouteClass::Direct(_) | RouteClass::CachedRead(_) => unreachable!("never replaced here"),
     }
 }
 
