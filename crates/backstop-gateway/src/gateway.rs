@@ -25,7 +25,7 @@ use crate::disk;
 use crate::edits::Edits;
 use crate::forward;
 use crate::log::Decisions;
-use crate::probe::Probe;
+use crate::probe::{CannotProbe, Probe};
 use crate::router::{RouteConflict, Router};
 use crate::stack::{RouteStack, Shared};
 use crate::tallies::Tallies;
@@ -78,6 +78,9 @@ pub enum BindError {
     /// The policy cannot be run.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// A probe cannot be sent as the policy says.
+    #[error(transparent)]
+    Probe(#[from] CannotProbe),
     /// Two rules claim the same requests.
     #[error(transparent)]
     Routes(#[from] RouteConflict),
@@ -138,7 +141,7 @@ impl Gateway {
             shared: Arc::new(shared),
             pools,
             caches,
-            probes: probes(&dependencies),
+            probes: probes(&dependencies)?,
             listeners,
             admin,
             threads: gateway.threads.map_or_else(cores, usize::from),
@@ -340,21 +343,14 @@ fn own_host(dependency: &backstop_policy::DependencySettings) -> String {
 }
 
 /// What the dependencies that name a probe are probed with.
-fn probes(dependencies: &[backstop_policy::DependencySettings]) -> Vec<Probe> {
+fn probes(dependencies: &[backstop_policy::DependencySettings]) -> Result<Vec<Probe>, CannotProbe> {
     let probe = |dependency: &backstop_policy::DependencySettings| {
-        let settings = dependency.probe.as_ref()?;
         let host = match &dependency.host {
             HostHeader::Client => own_host(dependency),
             HostHeader::Fixed(host) => host.to_string(),
         };
-        Some(Probe {
-            id: dependency.id,
-            path: settings.path.parse().ok()?,
-            host: http::HeaderValue::try_from(host).ok(),
-            interval: settings.interval,
-            timeout: settings.timeout,
-            expect: settings.expect,
-        })
+        let settings = dependency.probe.as_ref()?;
+        Some(Probe::new(dependency.id, settings, &host))
     };
     dependencies.iter().filter_map(probe).collect()
 }

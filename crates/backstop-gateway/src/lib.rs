@@ -40,3 +40,4 @@ mod withdraws;
 mod worker;
 
 pub use gateway::{BindError, Bound, Gateway};
+pub use probe::CannotProbe;

@@ -49,7 +49,7 @@ mod value;
 mod waiver;
 
 pub use code::{Code, Severity};
-pub use diagnostic::{Diagnostic, Fix, Place, Related};
+pub use diagnostic::{Counts, Diagnostic, Fix, Place, Related};
 pub use lines::Position;
 pub use load::{Loaded, Refused, Waived, load, parse};
 pub use reference::{json_schema, reference_page};

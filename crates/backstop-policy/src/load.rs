@@ -30,7 +30,7 @@ pub struct Loaded {
     pub routes: Vec<RouteSettings>,
     /// Where every rule was written.
     pub sources: SourceMap,
-    /// Warnings and notes, by place; of more than 100, the first 100 and a note with the number of the rest.
+    /// Warnings and notes, by place; of more than 100, 100 and a note with the number of the rest, warnings first.
     pub warnings: Vec<Diagnostic>,
     /// Warnings and notes that the file waives, with its reasons.
     pub waived: Vec<Waived>,

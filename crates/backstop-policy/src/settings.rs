@@ -175,7 +175,7 @@ pub struct RouteSettings {
     pub withdraws: Vec<RouteId>,
     /// Whether a request with `Cookie` may be answered from a copy: the field is removed before forwarding.
     pub ignore_cookie: bool,
-    /// The evidence that its alternative is used by, if that counts.
+    /// The evidence about its alternative, whether or not it counts at this moment.
     pub evidence: Option<EvidenceSettings>,
     /// Where it was written.
     pub origin: Origin,

@@ -333,6 +333,7 @@ fn programs_get_stable_json() {
         "label": null,
         "line": 2,
         "message": "unknown key `store.paht`",
+        "not_shown": null,
         "related": [],
         "severity": "error"
       }

@@ -161,6 +161,22 @@ fn exit_codes_tell_errors_warnings_and_neither_apart() {
     assert_eq!(code(&["check", "policy.toml"]), Some(0));
     assert_eq!(code(&["check", "--strict", "policy.toml"]), Some(1));
     assert_eq!(code(&["check", "missing.toml"]), Some(1));
+    // A warning behind more notes than are shown is a warning, and all are counted: 150 lanes of their own are noted, two
+    // dependencies that nothing asks are warned of.
+    let lane = |number: usize| {
+        Policy::description(&format!("match = \"GET /n{number}/{{id}}\"\nfallback_in_flight = 1"))
+    };
+    let address = "127.0.0.1:9".parse().unwrap();
+    let noted = (0..150)
+        .fold(accepted(), |policy, number| policy.route(&format!("n{number}.public_read"), &lane(number)));
+    let strict = |policy: &Policy| output(&["check", "--strict", "policy.toml"], &written(&policy.text()));
+    let (status, out, _) = strict(&noted);
+    assert_eq!(status.code(), Some(0), "{out}");
+    assert!(out.ends_with("policy.toml: accepted, 0 warnings\n"), "{out}");
+    let (status, out, _) = strict(&noted.dependency("idle", address, "").dependency("idler", address, ""));
+    assert_eq!(status.code(), Some(1), "{out}");
+    assert!(out.ends_with("policy.toml: accepted, 2 warnings\n"), "{out}");
+    assert!(out.contains("warning[BS0514]") && out.contains("more notes are not shown"), "{out}");
     assert_eq!(code(&["run", "missing.toml"]), Some(2));
     assert_eq!(code(&["check"]), Some(2));
 }

@@ -7,13 +7,14 @@
 //! | `contract` | the contract's own sentences, each with its values written out |
 //! | `table` | every class, failure, status, copy and method against the reference |
 //! | `cached` | reads through a shared cache |
-//! | `lane`, `queue`, `late`, `settlement`, `time`, `trace` | one subject each |
+//! | `evidence`, `lane`, `queue`, `late`, `settlement`, `time`, `trace` | one subject each |
 //! | `model`, `requests`, `property` | many flows at once against plain counters |
 //! | `crowd` | thousands of flows that are cancelled or panic |
 
 mod cached;
 mod contract;
 mod crowd;
+mod evidence;
 mod lane;
 mod late;
 mod model;

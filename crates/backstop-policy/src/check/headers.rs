@@ -53,6 +53,10 @@ fn conflict(edits: &HeaderEditsTable, cx: &mut Context<'_>) {
     }
 }
 
+/// Request fields by which gateways know a request: their own when it comes back (RFC 9110 section 7.6.3: a proxy must
+/// send `Via`), and one that was tried before.
+const PASSED: [&str; 2] = ["via", "backstop-attempt"];
+
 /// Request fields that change which answer comes.
 const MEANING: [&str; 8] = [
     "cache-control",
@@ -66,13 +70,18 @@ const MEANING: [&str; 8] = [
 ];
 
 fn meaning(edits: &HeaderEditsTable, has_copies: bool, cx: &mut Context<'_>) {
-    // By `via` the gateway knows its own requests when they come back.
-    let reserved = |name: &str| name == "via" || (has_copies && MEANING.contains(&name));
-    for name in set(edits).filter(|name| reserved(&name.value.0)) {
+    for name in set(edits).chain(removed(edits)).filter(|name| PASSED.contains(&&*name.value.0)) {
+        let message = format!("`{}` is not the policy's to change", name.value.0);
+        cx.report(
+            Finding::new(Code::ReservedHeader, name.bytes.clone(), message)
+                .help("leave it: by it gateways know a loop, and that a request was tried already"),
+        );
+    }
+    for name in set(edits).filter(|name| has_copies && MEANING.contains(&&*name.value.0)) {
         let message = format!("`{}` is not the policy's to set here", name.value.0);
         cx.report(
             Finding::new(Code::ReservedHeader, name.bytes.clone(), message)
-                .help("leave it: set for all, no answer would be whole, none could be kept, or a loop would go unnoticed"),
+                .help("leave it: set for all, no answer would be whole, or none could be kept"),
         );
     }
 }

@@ -58,10 +58,10 @@ pub(crate) fn run(file: &File, files: &dyn FileSource, cx: &mut Context<'_>) -> 
     caches::check(&view, cx);
     unused::check(&view, cx);
     resources::check(&view, cx);
-    breaker::check(&view, cx);
     recovery::check(&view, cx);
-    retries::check(&view, cx);
     let verified = evidence::read(&view, files, cx);
+    breaker::check(&view, &verified, cx);
+    retries::check(&view, &verified, cx);
     alternatives::check(&view, &verified, cx);
     Checked { answers: answers::read(&view, files, cx), verified }
 }

@@ -8,7 +8,7 @@ use crate::shape::{
     AlternativeTable, CachedReadTable, Common, DependencyTable, DirectTable, File, GatewayTable, KeptTable,
     OptionalTable, ResourceTable, RetryTable, RouteEntry, RouteTable, StoreTable,
 };
-use crate::value::{MatchRule, Name, PositiveTime};
+use crate::value::{Address, MatchRule, Name, PositiveTime};
 
 /// The file as the checks see it.
 #[derive(Clone, Copy, Debug)]
@@ -188,6 +188,11 @@ impl<'a> RouteView<'a> {
 impl<'a> DependencyView<'a> {
     pub(crate) fn text(&self) -> &'a str {
         &self.name.value.0
+    }
+
+    /// Where it listens.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = &'a Address> + use<'a> {
+        self.table.value.url.iter().flat_map(|url| &url.value.0).map(|url| &url.value.0)
     }
 
     pub(crate) fn connections(&self) -> u32 {

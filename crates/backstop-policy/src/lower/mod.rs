@@ -36,7 +36,7 @@ pub(crate) fn lower(file: &File, checked: &Checked) -> Lowered {
         .map(|(index, dependency)| dependency::dependency(&view, index, dependency))
         .unzip();
     let otherwise = checked.answers.iter().cloned().chain(std::iter::repeat(None));
-    let verified = checked.verified.iter().map(Option::as_ref).chain(std::iter::repeat(None));
+    let verified = checked.verified.of_routes().chain(std::iter::repeat(None));
     let (engine_routes, routes): (Vec<Route>, Vec<_>) = view
         .routes()
         .zip(otherwise.zip(verified))
