@@ -20,6 +20,8 @@
 //! Before the class's alternative, a failure of a moment may lead back to the place once (Pause), and another dependency
 //! may be asked in the same way (`flow/call.rs`): both only where the policy says so.
 //!
+//! A `composed` route asks nobody itself: after ADMIT it awaits the answers of other routes (`flow/parts.rs`).
+//!
 //! The rules that hold everywhere:
 //! - Nothing below ADMIT raises what is in flight at the process or the route; alternatives count in the same places.
 //! - A refusal of the process or the route leads to no alternative, unless the route opens a limited lane for them.
@@ -32,6 +34,7 @@
 
 mod answer;
 mod call;
+mod parts;
 mod run;
 mod settle;
 mod step;
@@ -41,6 +44,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::admission::{Permit, Waiting};
+use crate::composed::Gathered;
 use crate::deadline::Deadline;
 use crate::engine::{DependencyState, Engine, RouteState};
 use crate::failure::Cause;
@@ -66,12 +70,21 @@ pub struct RequestFacts {
     pub attempt: u32,
     /// Whether it can be sent a second time: its content, if any, is still there.
     pub repeatable: bool,
+    /// Of a part of a composed answer: when it is waited for no longer. It takes no place at the process; the request that
+    /// it is a part of holds one.
+    pub part_until: Option<Mono>,
 }
 
 impl RequestFacts {
     /// A plain GET, tried for the first time.
-    pub const GET: Self =
-        Self { method: Method::Get, copies: CopyUse::Full, credential: false, attempt: 1, repeatable: true };
+    pub const GET: Self = Self {
+        method: Method::Get,
+        copies: CopyUse::Full,
+        credential: false,
+        attempt: 1,
+        repeatable: true,
+        part_until: None,
+    };
 }
 
 /// What a request method promises (RFC 9110 section 9.2).
@@ -146,6 +159,7 @@ enum State {
     AwaitBody { attempt: AttemptId, head: HeadFacts },
     Alternative { cause: Cause },
     AwaitCopy { why: Why },
+    AwaitParts(Gathered),
     Answer(Answer),
     Done,
 }
@@ -201,7 +215,7 @@ impl Flow {
             route,
             facts,
             begun: now,
-            deadline: Deadline::new(now.mono, rules.deadline, has_alternative),
+            deadline: Deadline::new(now.mono, facts.time_within(rules.deadline, now.mono), has_alternative),
             client_waited: Duration::ZERO,
             entropy,
             trace,
@@ -261,8 +275,8 @@ impl Flow {
         self.client_waited = self.client_waited.max(waited);
         let rules = &self.route().rules;
         let has_alternative = !matches!(rules.class, RouteClass::Direct(_));
-        self.deadline =
-            Deadline::new(self.begun.mono.after(self.client_waited), rules.deadline, has_alternative);
+        let time = self.facts.time_within(rules.deadline, self.begun.mono);
+        self.deadline = Deadline::new(self.begun.mono.after(self.client_waited), time, has_alternative);
     }
 
     fn expects_head_of(&self, attempt: AttemptId) -> bool {

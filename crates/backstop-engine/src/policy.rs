@@ -4,12 +4,17 @@
 //! (a copy on a route that has effects, say) cannot be written down. Values are already validated by whoever builds
 //! the policy (the policy file or the library's builders); [`Policy::validate`] holds what the engine relies on.
 
+mod status_set;
+
 use std::time::Duration;
 
 use crate::alternative::Verified;
+use crate::composed::{Composed, MOST_PARTS};
 use crate::health::{BreakerRules, RecoveryRules};
 use crate::resource::ResourceRules;
 use crate::retry;
+
+pub use status_set::StatusSet;
 
 /// Where a rule was written. The policy file maps it to a place in the text; the engine only carries it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -23,6 +28,11 @@ impl Origin {
 /// Position of a dependency in [`Policy::dependencies`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DependencyId(pub u16);
+
+impl DependencyId {
+    /// No dependency: of a route that asks others only.
+    pub const NONE: DependencyId = DependencyId(u16::MAX);
+}
 
 /// Position of a resource in [`Policy::resources`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -98,7 +108,7 @@ pub struct Route {
     pub name: Box<str>,
     /// The business function it serves, such as `browse`.
     pub function: Option<Box<str>>,
-    /// What is asked first.
+    /// What is asked first; [`DependencyId::NONE`] on a `composed` route.
     pub dependency: DependencyId,
     /// From the complete request head to the last byte at a reading client.
     pub deadline: Duration,
@@ -214,6 +224,8 @@ pub enum RouteClass {
     PublicRead(PublicRead),
     /// Left out, or a general answer prepared beforehand.
     Optional(Optional),
+    /// Put together from the answers of other routes.
+    Composed(Composed),
 }
 
 impl RouteClass {
@@ -223,6 +235,17 @@ impl RouteClass {
             RouteClass::Direct(_) => "direct",
             RouteClass::PublicRead(_) => "public_read",
             RouteClass::Optional(_) => "optional",
+            RouteClass::Composed(_) => "composed",
+        }
+    }
+
+    /// The largest answer that is held back until it is complete, in bytes. What is larger streams, and is no part of a
+    /// composed answer.
+    pub const fn buffer_bytes(&self) -> u64 {
+        const OTHERS: u64 = 1 << 20;
+        match self {
+            RouteClass::PublicRead(read) => read.buffer_bytes,
+            RouteClass::Direct(_) | RouteClass::Optional(_) | RouteClass::Composed(_) => OTHERS,
         }
     }
 }
@@ -264,6 +287,17 @@ pub struct PublicRead {
 pub struct Optional {
     /// What stands in for the optional part.
     pub otherwise: Otherwise,
+    /// `Accept-Language` is negotiated to one of these; empty leaves the field alone.
+    pub languages: Vec<Box<str>>,
+    /// What stands in where one of these languages was negotiated. The general answer is for everybody else.
+    pub by_language: Vec<(Box<str>, FixedAnswer)>,
+}
+
+impl Optional {
+    /// One stand-in for everybody.
+    pub const fn new(otherwise: Otherwise) -> Self {
+        Self { otherwise, languages: Vec::new(), by_language: Vec::new() }
+    }
 }
 
 /// The stand-in of an optional part.
@@ -356,50 +390,6 @@ pub enum UnavailableStatus {
     Cause,
 }
 
-/// A small set of HTTP statuses from 100 to 599.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StatusSet([u64; 8]);
-
-impl StatusSet {
-    /// No status.
-    pub const EMPTY: StatusSet = StatusSet([0; 8]);
-
-    /// The set of the given statuses; those outside 100 to 599 are left out.
-    pub fn of(statuses: &[u16]) -> Self {
-        let mut set = Self::EMPTY;
-        for &status in statuses {
-            set.insert(status);
-        }
-        set
-    }
-
-    /// Adds a status; one outside 100 to 599 changes nothing.
-    pub fn insert(&mut self, status: u16) {
-        if let Some((word, bit)) = Self::place(status)
-            && let Some(word) = self.0.get_mut(word)
-        {
-            *word |= bit;
-        }
-    }
-
-    /// Whether the status is in the set.
-    pub fn contains(&self, status: u16) -> bool {
-        Self::place(status).is_some_and(|(word, bit)| self.0.get(word).is_some_and(|word| word & bit != 0))
-    }
-
-    /// Whether the set is empty.
-    pub fn is_empty(&self) -> bool {
-        self.0 == [0; 8]
-    }
-
-    fn place(status: u16) -> Option<(usize, u64)> {
-        (100..600).contains(&status).then(|| {
-            let index = usize::from(status) - 100;
-            (index / 64, 1 << (index % 64))
-        })
-    }
-}
-
 /// A policy that the engine cannot run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PolicyError {
@@ -412,6 +402,11 @@ pub enum PolicyError {
     UnknownResource {
         /// The dependency.
         dependency: Box<str>,
+    },
+    /// A composed route has no parts, too many, or one of a route that does not exist or is composed itself.
+    Parts {
+        /// The route.
+        route: Box<str>,
     },
     /// A limit or a time that must be positive is zero.
     Zero {
@@ -432,6 +427,9 @@ impl std::fmt::Display for PolicyError {
             }
             PolicyError::UnknownResource { dependency } => {
                 write!(f, "dependency `{dependency}` names a resource that the policy does not define")
+            }
+            PolicyError::Parts { route } => {
+                write!(f, "`{route}` needs 1 to {MOST_PARTS} parts, each a route that is not composed")
             }
             PolicyError::Zero { name, field } => write!(f, "`{field}` of `{name}` must be greater than zero"),
             PolicyError::TooMany => {
@@ -471,8 +469,14 @@ impl Policy {
         for route in &self.routes {
             let mut asked = route.alternative.iter().map(|alternative| alternative.dependency);
             let is_unknown = |id: DependencyId| usize::from(id.0) >= self.dependencies.len();
-            if is_unknown(route.dependency) || asked.any(is_unknown) {
+            let asks_itself = !matches!(route.class, RouteClass::Composed(_));
+            if (asks_itself && is_unknown(route.dependency)) || asked.any(is_unknown) {
                 return Err(PolicyError::UnknownDependency { route: route.name.clone() });
+            }
+            if let RouteClass::Composed(composed) = &route.class
+                && !self.has_parts(composed)
+            {
+                return Err(PolicyError::Parts { route: route.name.clone() });
             }
             if route.deadline.is_zero() {
                 return Err(zero(&route.name, "deadline"));
@@ -488,19 +492,21 @@ impl Policy {
         }
         Ok(())
     }
+
+    /// Whether there are parts, not too many, and each is a route that is not composed itself.
+    fn has_parts(&self, composed: &Composed) -> bool {
+        let is_plain = |id: RouteId| {
+            let route = self.routes.get(usize::from(id.0));
+            route.is_some_and(|route| !matches!(route.class, RouteClass::Composed(_)))
+        };
+        (1..=MOST_PARTS).contains(&composed.parts.len())
+            && composed.parts.iter().all(|part| is_plain(part.route))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn status_set_holds_exactly_its_statuses() {
-        let set = StatusSet::of(&[100, 404, 599, 600, 99]);
-        for status in 0..1000 {
-            assert_eq!(set.contains(status), [100, 404, 599].contains(&status), "{status}");
-        }
-    }
 
     /// A policy that is valid but for what a test adds.
     fn policy() -> Policy {

@@ -24,6 +24,7 @@ use crate::disk;
 use crate::edits::Edits;
 use crate::forward;
 use crate::log::Decisions;
+use crate::parts::PartRules;
 use crate::probe::Probe;
 use crate::router::{RouteConflict, Router};
 use crate::stack::{RouteStack, Shared};
@@ -353,6 +354,7 @@ fn route_stack(
         ignore_cookie: route.ignore_cookie,
         is_read: matches!(backstop.engine().route(id).rules.class, RouteClass::PublicRead(_)),
         response_edits: Edits::new(&route.response_headers),
+        parts: route.parts.iter().map(PartRules::new).collect(),
     })
 }
 

@@ -12,6 +12,7 @@ mod admin;
 #[cfg(feature = "redis")]
 pub mod cache;
 mod client_body;
+mod composed;
 mod connection;
 mod disk;
 mod edits;
@@ -21,6 +22,7 @@ mod hop;
 mod interim;
 mod log;
 mod metrics;
+mod parts;
 mod probe;
 mod router;
 mod stack;

@@ -418,10 +418,10 @@ fn no_duration_is_shorter_than_a_millisecond() {
 
 #[test]
 fn everything_of_a_later_version_is_named_as_such() {
-    for class in ["cached_read", "composed", "guarded", "effect"] {
+    for class in ["cached_read", "guarded", "effect"] {
         refused(&format!("[route.x.{class}]\nmatch = \"GET /x\"\n"), Code::NotAvailable);
     }
-    for key in ["authorizer", "mode", "cache", "local_copy", "operation_id", "parts"] {
+    for key in ["authorizer", "mode", "cache", "local_copy", "operation_id"] {
         refused(&direct(&format!("{key} = {{}}")), Code::NotAvailable);
         refused(&read(&format!("{key} = {{}}")), Code::NotAvailable);
     }

@@ -11,7 +11,7 @@ use crate::body::ReplyBody;
 use crate::driver::drive;
 use crate::fields::asks_to_explain;
 use crate::protected::ProtectedRoute;
-use crate::request::{Read, announces_content, facts, inbound_attempt};
+use crate::request::{PartOf, Read, announces_content, ask_for_language, facts, inbound_attempt};
 use crate::upload::UploadWatch;
 use crate::upstream::Upstream;
 
@@ -55,8 +55,13 @@ where
             let read = Read::prepare(class, &rules.name, &route.inner.fingerprint, &mut parts);
             (read.facts, Some(read))
         }
-        RouteClass::Direct(_) | RouteClass::Optional(_) => (facts(&parts), None),
+        RouteClass::Optional(class) => {
+            ask_for_language(&class.languages, &mut parts);
+            (facts(&parts), None)
+        }
+        RouteClass::Direct(_) | RouteClass::Composed(_) => (facts(&parts), None),
     };
+    facts.part_until = parts.extensions.get().map(|part: &PartOf| part.until);
     facts.repeatable =
         incoming.upload.is_none() && !announces_content(&parts.headers) && upstream.no_content().is_some();
     facts.attempt = inbound_attempt(&parts.headers);

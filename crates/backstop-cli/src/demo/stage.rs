@@ -63,7 +63,7 @@ impl Stage {
         }
         let max_age = loaded.policy.routes.iter().find_map(|route| match &route.class {
             RouteClass::PublicRead(read) => Some(read.max_age),
-            RouteClass::Direct(_) | RouteClass::Optional(_) => None,
+            RouteClass::Direct(_) | RouteClass::Optional(_) | RouteClass::Composed(_) => None,
         });
         let max_age = max_age.ok_or("the demo needs a policy with a public_read route")?;
         // Nothing of a demo is worth keeping.

@@ -83,7 +83,9 @@ impl Flow {
         if !correct {
             let incorrect = match &self.route().rules.class {
                 RouteClass::PublicRead(read) => read.incorrect,
-                RouteClass::Direct(_) | RouteClass::Optional(_) => Incorrect::Propagate,
+                RouteClass::Direct(_) | RouteClass::Optional(_) | RouteClass::Composed(_) => {
+                    Incorrect::Propagate
+                }
             };
             if incorrect == Incorrect::Fallback {
                 let kind = FailureKind::Declared { status: head.status };
@@ -261,7 +263,7 @@ impl Flow {
     /// No answer but Backstop's own.
     pub(super) fn refuse(&self, reason: Reason, cause: Option<Cause>, rule: Origin) -> Answer {
         let outcome = match reason {
-            Reason::Cause(Cause::Failed(_)) | Reason::Unclassified => Outcome::Failed,
+            Reason::Cause(Cause::Failed(_)) | Reason::Incorrect | Reason::Unclassified => Outcome::Failed,
             Reason::ClientLeft => Outcome::Abandoned,
             _ => Outcome::Rejected,
         };

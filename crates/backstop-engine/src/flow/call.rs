@@ -114,6 +114,7 @@ impl Flow {
         match self.state {
             State::AwaitPlace { .. } => self.try_place(true),
             State::Pause { .. } => self.state = State::Place,
+            State::AwaitParts(_) => self.parts_time_up(),
             State::AwaitHead { .. } | State::Collect { .. } | State::AwaitBody { .. } => {
                 let phase =
                     if matches!(self.state, State::AwaitHead { .. }) { Phase::Head } else { Phase::Body };
@@ -241,7 +242,7 @@ impl Flow {
         match &self.route().rules.class {
             RouteClass::PublicRead(_) => State::AwaitCopy { why },
             RouteClass::Optional(optional) => State::Answer(self.fixed(why, &optional.otherwise)),
-            RouteClass::Direct(_) => {
+            RouteClass::Direct(_) | RouteClass::Composed(_) => {
                 State::Answer(self.refuse(why.reason(), why.cause(), self.route().rules.origins.route))
             }
         }
@@ -268,7 +269,7 @@ impl Flow {
     fn share(&self) -> ClassShare {
         match self.route().rules.class {
             RouteClass::Optional(_) => ClassShare::Optional,
-            RouteClass::PublicRead(_) => ClassShare::Read,
+            RouteClass::PublicRead(_) | RouteClass::Composed(_) => ClassShare::Read,
             RouteClass::Direct(_) if self.is_safe() => ClassShare::Read,
             RouteClass::Direct(_) => ClassShare::Effect,
         }

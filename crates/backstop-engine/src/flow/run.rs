@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use crate::admission::{Excess, Permit, Turn};
+use crate::composed::Gathered;
 use crate::failure::{Failure, FailureKind, Phase, Sent};
 use crate::outcome::{Reason, Scope};
-use crate::policy::{Mode, Origin, RouteClass};
+use crate::policy::{DependencyId, Mode, Origin, RouteClass};
 use crate::snapshot::{CopyFacts, CopyRefusal, CopyRules, judge};
 use crate::time::{Mono, Now};
 
@@ -43,6 +44,7 @@ impl Flow {
                         limit_bytes: self.buffer_bytes(),
                     };
                 }
+                State::AwaitParts(_) => return Step::Parts { until: self.deadline.alternative_end() },
                 State::AwaitCopy { .. } => return Step::Load { until: self.deadline.alternative_end() },
                 // An attempt is announced once; a driver that asks again without an event has lost it.
                 State::AwaitHead { .. } => {
@@ -83,7 +85,7 @@ impl Flow {
             }
             Event::Body { attempt, body } if self.is_current(attempt) => match self.state {
                 State::AwaitBody { head, .. } => self.state = self.body(attempt, head, body, now.mono),
-                _ => self.dependency().tally.late(),
+                _ => self.late(),
             },
             Event::Failed { attempt, failure } if self.is_current(attempt) => {
                 self.state = self.failed(failure, None, now.mono)
@@ -92,7 +94,7 @@ impl Flow {
                 self.state = State::Answer(self.propagate(attempt, now.mono));
             }
             Event::Head { .. } | Event::Body { .. } | Event::Failed { .. } | Event::Propagated { .. } => {
-                self.dependency().tally.late();
+                self.late();
             }
             Event::Copy(copy) => {
                 if let State::AwaitCopy { why } = self.state {
@@ -105,6 +107,7 @@ impl Flow {
                     self.state = State::Answer(self.with_copy(why, verdict));
                 }
             }
+            Event::Part { number, facts } => self.part(number, facts),
             Event::ClientWaited(waited) => self.client_waited(waited),
             Event::ClientFault(_) if self.finished => {}
             Event::ClientFault(fault) => {
@@ -121,6 +124,13 @@ impl Flow {
         }
     }
 
+    fn late(&self) {
+        // A composed route asks nobody itself.
+        if self.asked != DependencyId::NONE {
+            self.dependency().tally.late();
+        }
+    }
+
     pub(super) fn excess(&self) -> Excess {
         match self.route().rules.mode {
             Mode::Enforce => Excess::Refuse,
@@ -129,16 +139,22 @@ impl Flow {
     }
 
     fn admit(&mut self, now: Mono) -> State {
-        if self.engine.is_draining() {
-            return State::Answer(self.refuse(Reason::Draining, None, Origin::NONE));
-        }
         let excess = self.excess();
-        let process = self.engine.process().try_acquire(Turn::Newcomer, excess);
-        let Some(process) = process else { return self.over_limit(Scope::Process, None, now) };
-        let Some(route) = self.route().in_flight.try_acquire(Turn::Newcomer, excess) else {
-            return self.over_limit(Scope::Route, Some(process), now);
+        // A part belongs to a request that was admitted.
+        let process = if self.facts.part_until.is_some() {
+            None
+        } else {
+            if self.engine.is_draining() {
+                return State::Answer(self.refuse(Reason::Draining, None, Origin::NONE));
+            }
+            let process = self.engine.process().try_acquire(Turn::Newcomer, excess);
+            let Some(process) = process else { return self.over_limit(Scope::Process, None, now) };
+            Some(process)
         };
-        self.places = [Some(process), Some(route)];
+        let Some(route) = self.route().in_flight.try_acquire(Turn::Newcomer, excess) else {
+            return self.over_limit(Scope::Route, process, now);
+        };
+        self.places = [process, Some(route)];
         self.trace.note(now, Origin::NONE, Note::Admitted);
         match self.route().rules.class {
             RouteClass::PublicRead(_) if self.copy_may_answer() => State::AwaitKnown,
@@ -147,6 +163,7 @@ impl Flow {
                 State::Place
             }
             RouteClass::PublicRead(_) | RouteClass::Direct(_) | RouteClass::Optional(_) => State::Place,
+            RouteClass::Composed(_) => State::AwaitParts(Gathered::default()),
         }
     }
 
@@ -183,19 +200,14 @@ impl Flow {
     /// Whether this request, on this route, may be answered with an alternative.
     pub(super) fn has_alternative(&self) -> bool {
         match self.route().rules.class {
-            RouteClass::Direct(_) => false,
+            RouteClass::Direct(_) | RouteClass::Composed(_) => false,
             RouteClass::PublicRead(_) => self.copy_may_answer(),
             RouteClass::Optional(_) => self.reads(),
         }
     }
 
     fn buffer_bytes(&self) -> u64 {
-        /// An optional part is small; what is larger streams.
-        const OPTIONAL_BUFFER_BYTES: u64 = 1 << 20;
-        match &self.route().rules.class {
-            RouteClass::PublicRead(read) => read.buffer_bytes,
-            RouteClass::Optional(_) | RouteClass::Direct(_) => OPTIONAL_BUFFER_BYTES,
-        }
+        self.route().rules.class.buffer_bytes()
     }
 
     fn judge_copy(&self, copy: Option<&CopyFacts>, now: Now) -> Result<Duration, CopyRefusal> {

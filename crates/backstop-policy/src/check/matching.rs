@@ -84,7 +84,7 @@ fn writes_with_alternative(route: RouteView<'_>, cx: &mut Context<'_>) {
         return;
     }
     for rule in route.matches().iter().filter(|rule| !rule.value.method.only_reads()) {
-        let class = if route.optional().is_some() { "optional" } else { "public_read" };
+        let class = route.class();
         let message = format!("`{}` is more than a read, and `{class}` answers in its place", rule.value);
         cx.report(
             Finding::new(Code::WritesWithAlternative, rule.bytes.clone(), message)

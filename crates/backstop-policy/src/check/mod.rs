@@ -7,6 +7,7 @@ mod addresses;
 mod alternatives;
 mod answers;
 mod breaker;
+mod composed;
 mod copies;
 mod evidence;
 mod headers;
@@ -24,7 +25,7 @@ mod times;
 mod unused;
 mod view;
 
-pub(crate) use answers::Answers;
+pub(crate) use answers::{Answers, StandIn};
 pub(crate) use evidence::{Evidence, Verified};
 pub(crate) use view::{DependencyView, ResourceView, RouteView, View};
 
@@ -49,6 +50,7 @@ pub(crate) fn run(file: &File, files: &dyn FileSource, cx: &mut Context<'_>) -> 
     references::check(&view, cx);
     matching::check(&view, cx);
     keys::check(&view, cx);
+    composed::check(&view, cx);
     times::check(&view, cx);
     headers::check(&view, cx);
     room::check(&view, cx);

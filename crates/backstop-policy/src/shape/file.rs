@@ -9,8 +9,8 @@ use crate::diagnostic::Finding;
 use crate::read::Need::{Default, Required};
 use crate::read::{At, Context, Elsewhere, Field, Named, Need, Node, Reader, Shape, Table, Value, table};
 use crate::shape::{
-    CheckTable, Common, DependencyTable, DirectTable, GatewayTable, OptionalTable, PublicReadTable,
-    ResourceTable, StoreTable,
+    CheckTable, Common, ComposedRoute, ComposedTable, DependencyTable, DirectTable, GatewayTable,
+    OptionalTable, PublicReadTable, ResourceTable, StoreTable,
 };
 use crate::suggest;
 
@@ -25,7 +25,7 @@ table! {
         "resource" resource: Named<ResourceTable> = Default("none");
         /// What is called, by name.
         "dependency" dependency: Named<DependencyTable> = Required;
-        /// What is answered, by name; below the name, exactly one class: `direct`, `public_read` or `optional`.
+        /// What is answered, by name; below the name, exactly one class: `direct`, `public_read`, `optional` or `composed`.
         "route" route: Named<RouteEntry> = Required;
         /// How warnings are treated.
         "check" check: CheckTable = Default("nothing is waived");
@@ -51,6 +51,7 @@ pub(crate) enum RouteTable {
     Direct(Box<DirectTable>),
     PublicRead(Box<PublicReadTable>),
     Optional(Box<OptionalTable>),
+    Composed(Box<ComposedRoute>),
 }
 
 impl RouteEntry {
@@ -60,14 +61,14 @@ impl RouteEntry {
             RouteTable::Direct(table) => &table.common,
             RouteTable::PublicRead(table) => &table.common,
             RouteTable::Optional(table) => &table.common,
+            RouteTable::Composed(route) => &route.common,
         }
     }
 }
 
-const CLASSES: [&str; 3] = ["direct", "public_read", "optional"];
-const LATER_CLASSES: [(&str, &str); 4] = [
+const CLASSES: [&str; 4] = ["direct", "public_read", "optional", "composed"];
+const LATER_CLASSES: [(&str, &str); 3] = [
     ("cached_read", "the class `cached_read`"),
-    ("composed", "the class `composed`"),
     ("guarded", "the class `guarded`"),
     ("effect", "the class `effect`"),
 ];
@@ -84,8 +85,8 @@ const NOT_DIRECT: [(&str, &str); 2] = [
 /// Which classes have this key.
 fn classes_with(key: &str) -> Option<Elsewhere> {
     // Made once: a file may hold very many unknown keys.
-    static KEYS: LazyLock<[Vec<&str>; 3]> = LazyLock::new(|| {
-        [DirectTable::fields(), PublicReadTable::fields(), OptionalTable::fields()]
+    static KEYS: LazyLock<[Vec<&str>; 4]> = LazyLock::new(|| {
+        [DirectTable::fields(), PublicReadTable::fields(), OptionalTable::fields(), ComposedTable::fields()]
             .map(|fields| fields.iter().map(|field| field.key).collect())
     });
     let classes = CLASSES.into_iter().zip(KEYS.iter().map(|keys| keys.contains(&key)));
@@ -133,6 +134,7 @@ impl Value for RouteEntry {
             field(CLASSES[0], DirectTable::table_shape(), DirectTable::about()),
             field(CLASSES[1], PublicReadTable::table_shape(), PublicReadTable::about()),
             field(CLASSES[2], OptionalTable::table_shape(), OptionalTable::about()),
+            field(CLASSES[3], ComposedTable::table_shape(), ComposedTable::about()),
         ])
     }
 }
@@ -143,7 +145,13 @@ fn read_class(class: &str, node: Node<'_>, cx: &mut Context<'_>) -> Option<Route
         "public_read" => {
             PublicReadTable::read_table(node, classes_with, cx).map(Box::new).map(RouteTable::PublicRead)
         }
-        _ => OptionalTable::read_table(node, classes_with, cx).map(Box::new).map(RouteTable::Optional),
+        "optional" => {
+            OptionalTable::read_table(node, classes_with, cx).map(Box::new).map(RouteTable::Optional)
+        }
+        _ => {
+            let table = ComposedTable::read_table(node, classes_with, cx);
+            table.map(ComposedRoute::from).map(Box::new).map(RouteTable::Composed)
+        }
     }
 }
 

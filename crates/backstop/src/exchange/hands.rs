@@ -78,7 +78,7 @@ where
     pub(super) fn class(&self) -> Option<&'a PublicRead> {
         match &self.route.state().rules.class {
             RouteClass::PublicRead(class) => Some(class),
-            RouteClass::Direct(_) | RouteClass::Optional(_) => None,
+            RouteClass::Direct(_) | RouteClass::Optional(_) | RouteClass::Composed(_) => None,
         }
     }
 

@@ -190,6 +190,7 @@ impl World {
             Step::Peek => Asked::Peek,
             Step::Wait { until, .. } => Asked::Wait { until: until.as_ns() },
             Step::Pause { .. } => unreachable!("no route of the model retries"),
+            Step::Parts { .. } => unreachable!("no route of the model is composed"),
             Step::Attempt(call) => {
                 assert!(self.now < live.flow.deadline().attempt_end().as_ns(), "begun after its share");
                 self.calls.push((usize::from(call.dependency.0), call.places));

@@ -84,7 +84,7 @@ pub(super) fn reads(facts: RequestFacts) -> bool {
 /// Whether an alternative may stand in for this request's answer.
 pub(super) fn may_be_replaced(route: &Route, facts: RequestFacts) -> bool {
     match route.class {
-        RouteClass::Direct(_) => false,
+        RouteClass::Direct(_) | RouteClass::Composed(_) => false,
         RouteClass::Optional(_) => reads(facts),
         RouteClass::PublicRead(_) => reads(facts) && facts.copies != CopyUse::Never,
     }
@@ -196,7 +196,9 @@ fn after_trouble(case: &Case<'_>, trouble: Trouble) -> Expected {
             }
             Err(word) => Expected::new(("rejected", "none", word), unavailable),
         },
-        RouteClass::Direct(_) => unreachable!("a direct answer is never replaced"),
+        RouteClass::Direct(_) | RouteClass::Composed(_) => {
+            unreachable!("a direct answer is never replaced, and a composed one has tests of its own")
+        }
     }
 }
 
