@@ -7,8 +7,9 @@ use std::sync::atomic::AtomicBool;
 use crate::admission::Limit;
 use crate::alternative::StandIn;
 use crate::coverage::Coverage;
+use crate::fills::Fills;
 use crate::health::Health;
-use crate::policy::{Dependency, DependencyId, Policy, PolicyError, Route, RouteId};
+use crate::policy::{CacheId, CacheRules, Dependency, DependencyId, Policy, PolicyError, Route, RouteId};
 use crate::resource::Resource;
 use crate::retry::Budget;
 use crate::retry_after::Slots;
@@ -27,6 +28,7 @@ pub struct Engine {
     draining: AtomicBool,
     routes: Box<[RouteState]>,
     dependencies: Box<[DependencyState]>,
+    caches: Box<[CacheState]>,
 }
 
 /// One route and what is in flight on it.
@@ -42,6 +44,17 @@ pub struct RouteState {
     pub tally: RouteTally,
     /// Whether copies existed.
     pub coverage: Coverage,
+    /// Reads for what a shared cache does not have, on a route that has one.
+    pub fills: Option<Arc<Fills>>,
+}
+
+/// One shared cache.
+#[derive(Debug)]
+pub struct CacheState {
+    /// The accepted rules.
+    pub rules: CacheRules,
+    /// Its breaker.
+    pub health: Arc<Health>,
 }
 
 /// One dependency and the calls under way to it.
@@ -87,8 +100,14 @@ impl Engine {
             fallback_lane: limit(rules.fallback_in_flight),
             tally: RouteTally::new(),
             coverage: Coverage::new(),
+            fills: rules.class.cached().map(|cached| Arc::new(Fills::new(&rules.name, &cached.fill))),
             rules,
         });
+        let caches = policy
+            .caches
+            .into_iter()
+            .map(|rules| CacheState { health: Arc::new(Health::new(Some(rules.breaker), None, 0)), rules });
+        let caches = caches.collect();
         let resources: Box<[Arc<Resource>]> =
             policy.resources.into_iter().map(|rules| Arc::new(Resource::new(rules))).collect();
         let watched: Box<[Arc<Watched>]> = resources.iter().map(|_| Arc::default()).collect();
@@ -115,6 +134,7 @@ impl Engine {
             draining: AtomicBool::new(false),
             routes: routes.collect(),
             dependencies: dependencies.collect(),
+            caches,
             resources: resources.clone(),
         }))
     }
@@ -137,6 +157,19 @@ impl Engine {
     /// Every dependency, in the policy's order.
     pub fn dependencies(&self) -> &[DependencyState] {
         &self.dependencies
+    }
+
+    /// Every shared cache, in the policy's order.
+    pub fn caches(&self) -> &[CacheState] {
+        &self.caches
+    }
+
+    /// One cache.
+    ///
+    /// # Panics
+    /// If the policy has fewer: ids belong to the engine that they were made for.
+    pub fn cache(&self, id: CacheId) -> &CacheState {
+        &self.caches[usize::from(id.0)]
     }
 
     /// One route.

@@ -17,6 +17,9 @@
 //!                                                                    copy judged | prepared | none
 //! ```
 //!
+//! A `cached_read` asks its cache first (Lookup) and then has the dependency read for everybody who asks the same (Join):
+//! `flow/cached.rs`. Such a read is a flow of its own, a fill, which begins at the place and belongs to no request.
+//!
 //! Before the class's alternative, a failure of a moment may lead back to the place once (Pause), and another dependency
 //! may be asked in the same way (`flow/call.rs`): both only where the policy says so.
 //!
@@ -33,6 +36,7 @@
 //! under the network driver, an explanation, a simulation and the property tests.
 
 mod answer;
+mod cached;
 mod call;
 mod parts;
 mod run;
@@ -48,13 +52,14 @@ use crate::composed::Gathered;
 use crate::deadline::Deadline;
 use crate::engine::{DependencyState, Engine, RouteState};
 use crate::failure::Cause;
+use crate::fills::FillEnd;
 use crate::health::Ticket;
 use crate::outcome::{Reason, Scope, Source};
 use crate::policy::{DependencyId, ResourceId, RouteClass, RouteId};
 use crate::time::{Mono, Now};
 
-pub use settle::{Account, CopyAction, Decision, Reply, Settlement};
-pub use step::{Attempt, AttemptId, BodyFacts, ClientFault, Event, HeadFacts, Places, Step};
+pub use settle::{Account, CopyAction, Decision, Reply, Settlement, Streaming};
+pub use step::{Attempt, AttemptId, BodyFacts, Cached, ClientFault, Event, Filled, HeadFacts, Places, Step};
 pub use trace::{Note, Trace, TraceEntry};
 
 /// What is known of a request when it begins.
@@ -142,14 +147,31 @@ pub struct Flow {
     generation: u64,
     /// The latest moment that the driver came with.
     seen: Mono,
+    role: Role,
+    /// Whether a copy of one's own could answer, as far as was seen.
+    copy_known: bool,
+    /// A cache that was asked.
+    cache: Option<Ticket>,
     state: State,
     finished: bool,
+}
+
+/// On whose behalf a flow runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// A client's request.
+    Request,
+    /// Whoever asks for the same: a read for what a shared cache does not have.
+    Fill,
 }
 
 #[derive(Debug)]
 enum State {
     Admit,
     AwaitKnown,
+    Lookup,
+    AwaitCached { until: Mono },
+    AwaitFill,
     Place,
     AwaitPlace { waiting: Waiting, until: Mono },
     Call { permit: Permit },
@@ -193,6 +215,8 @@ struct Answer {
     copy: CopyAction,
     account: Account,
     streams: bool,
+    /// Whose answer streams, if it was not this flow that asked.
+    from: Option<Streaming>,
 }
 
 impl Flow {
@@ -209,13 +233,44 @@ impl Flow {
         trace: Trace,
     ) -> Self {
         let rules = &engine.route(route).rules;
-        let has_alternative = !matches!(rules.class, RouteClass::Direct(_));
+        let time = facts.time_within(rules.deadline, now.mono);
+        let deadline = Deadline::new(now.mono, time, reserves(&rules.class));
+        let (role, state) = (Role::Request, State::Admit);
+        Self::new(engine, route, facts, now, entropy, trace, deadline, role, state)
+    }
+
+    /// A read for everybody who asks for the same, on a `cached_read` route. It takes no place at the process or the
+    /// route, it is not counted as a request, and its time is its own.
+    ///
+    /// # Panics
+    /// If the engine has no such route.
+    pub fn begin_fill(engine: &Arc<Engine>, route: RouteId, now: Now, entropy: u64, trace: Trace) -> Self {
+        let rules = &engine.route(route).rules;
+        let time = rules.class.cached().map_or(rules.deadline, |cached| cached.fill.deadline);
+        let deadline = Deadline::new(now.mono, time, false);
+        let (facts, role, state) = (RequestFacts::GET, Role::Fill, State::Place);
+        Self::new(engine, route, facts, now, entropy, trace, deadline, role, state)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the two ways to begin, and nobody else, come here")]
+    fn new(
+        engine: &Arc<Engine>,
+        route: RouteId,
+        facts: RequestFacts,
+        now: Now,
+        entropy: u64,
+        trace: Trace,
+        deadline: Deadline,
+        role: Role,
+        state: State,
+    ) -> Self {
+        let rules = &engine.route(route).rules;
         Self {
             engine: Arc::clone(engine),
             route,
             facts,
             begun: now,
-            deadline: Deadline::new(now.mono, facts.time_within(rules.deadline, now.mono), has_alternative),
+            deadline,
             client_waited: Duration::ZERO,
             entropy,
             trace,
@@ -232,7 +287,10 @@ impl Flow {
             full_resource: None,
             generation: 0,
             seen: now.mono,
-            state: State::Admit,
+            role,
+            copy_known: false,
+            cache: None,
+            state,
             finished: false,
         }
     }
@@ -274,9 +332,9 @@ impl Flow {
         // Only ever further: the driver reports the sum so far.
         self.client_waited = self.client_waited.max(waited);
         let rules = &self.route().rules;
-        let has_alternative = !matches!(rules.class, RouteClass::Direct(_));
         let time = self.facts.time_within(rules.deadline, self.begun.mono);
-        self.deadline = Deadline::new(self.begun.mono.after(self.client_waited), time, has_alternative);
+        self.deadline =
+            Deadline::new(self.begun.mono.after(self.client_waited), time, reserves(&rules.class));
     }
 
     fn expects_head_of(&self, attempt: AttemptId) -> bool {
@@ -304,8 +362,20 @@ impl Drop for Flow {
         if asked {
             self.dependency().tally.abandon();
         }
+        if self.role == Role::Fill {
+            return self.fill_ended(FillEnd::Dropped);
+        }
         let (outcome, reason) = settle::dropped();
         self.route().tally.record(outcome, Source::None, reason);
+    }
+}
+
+/// Whether a part of the deadline is kept for an alternative.
+const fn reserves(class: &RouteClass) -> bool {
+    match class {
+        RouteClass::Direct(_) | RouteClass::Composed(_) => false,
+        RouteClass::CachedRead(cached) => cached.local_copy,
+        RouteClass::PublicRead(_) | RouteClass::Optional(_) => true,
     }
 }
 

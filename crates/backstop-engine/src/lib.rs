@@ -19,6 +19,7 @@
 //! | [`composed`] | what an answer comes to that is put together from others |
 //! | [`outcome`] | what a request came to |
 //! | [`status`] | which HTTP status a refusal has |
+//! | [`fills`] | what may be read for a shared cache |
 //! | [`coverage`], [`tally`] | what is counted |
 //! | [`incident`] | when an outage begins, how it stands, and when it is over |
 //!
@@ -32,6 +33,7 @@ pub mod coverage;
 pub mod deadline;
 pub mod engine;
 pub mod failure;
+pub mod fills;
 pub mod flow;
 pub mod health;
 pub mod incident;

@@ -5,16 +5,18 @@
 //! the policy (the policy file or the library's builders); [`Policy::validate`] holds what the engine relies on.
 
 mod status_set;
+mod validate;
 
 use std::time::Duration;
 
 use crate::alternative::Verified;
-use crate::composed::{Composed, MOST_PARTS};
+use crate::composed::Composed;
 use crate::health::{BreakerRules, RecoveryRules};
 use crate::resource::ResourceRules;
 use crate::retry;
 
 pub use status_set::StatusSet;
+pub use validate::PolicyError;
 
 /// Where a rule was written. The policy file maps it to a place in the text; the engine only carries it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -37,6 +39,10 @@ impl DependencyId {
 /// Position of a resource in [`Policy::resources`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ResourceId(pub u16);
+
+/// Position of a cache in [`Policy::caches`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CacheId(pub u16);
 
 /// Position of a route in [`Policy::routes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -63,6 +69,8 @@ pub struct Policy {
     pub resources: Vec<ResourceRules>,
     /// What may be called.
     pub dependencies: Vec<Dependency>,
+    /// What is asked before a dependency is called.
+    pub caches: Vec<CacheRules>,
     /// What is answered.
     pub routes: Vec<Route>,
 }
@@ -99,6 +107,15 @@ impl Default for Dependency {
             connections_origin: Origin::NONE,
         }
     }
+}
+
+/// A shared cache: asked first, and failing on its own.
+#[derive(Clone, Debug)]
+pub struct CacheRules {
+    /// Its name, as in metrics and messages.
+    pub name: Box<str>,
+    /// When it is not asked any more because it fails.
+    pub breaker: BreakerRules,
 }
 
 /// The unit of policy: one kind of request and what it may be answered with.
@@ -222,6 +239,8 @@ pub enum RouteClass {
     Direct(Direct),
     /// The last correct answer, within its age.
     PublicRead(PublicRead),
+    /// A shared cache first; what it does not have is read within a budget.
+    CachedRead(CachedRead),
     /// Left out, or a general answer prepared beforehand.
     Optional(Optional),
     /// Put together from the answers of other routes.
@@ -234,6 +253,7 @@ impl RouteClass {
         match self {
             RouteClass::Direct(_) => "direct",
             RouteClass::PublicRead(_) => "public_read",
+            RouteClass::CachedRead(_) => "cached_read",
             RouteClass::Optional(_) => "optional",
             RouteClass::Composed(_) => "composed",
         }
@@ -245,7 +265,37 @@ impl RouteClass {
         const OTHERS: u64 = 1 << 20;
         match self {
             RouteClass::PublicRead(read) => read.buffer_bytes,
+            RouteClass::CachedRead(cached) => cached.read.buffer_bytes,
             RouteClass::Direct(_) | RouteClass::Optional(_) | RouteClass::Composed(_) => OTHERS,
+        }
+    }
+
+    /// The rules of its reads, of a class that keeps them.
+    pub const fn read(&self) -> Option<&PublicRead> {
+        match self {
+            RouteClass::PublicRead(read) => Some(read),
+            RouteClass::CachedRead(cached) => Some(&cached.read),
+            RouteClass::Direct(_) | RouteClass::Optional(_) | RouteClass::Composed(_) => None,
+        }
+    }
+
+    /// The rules of a shared cache, of a class that has one.
+    pub const fn cached(&self) -> Option<&CachedRead> {
+        match self {
+            RouteClass::CachedRead(cached) => Some(cached),
+            RouteClass::Direct(_)
+            | RouteClass::PublicRead(_)
+            | RouteClass::Optional(_)
+            | RouteClass::Composed(_) => None,
+        }
+    }
+
+    /// Whether the last correct answer may stand in.
+    pub const fn keeps_copies(&self) -> bool {
+        match self {
+            RouteClass::PublicRead(_) => true,
+            RouteClass::CachedRead(cached) => cached.local_copy,
+            RouteClass::Direct(_) | RouteClass::Optional(_) | RouteClass::Composed(_) => false,
         }
     }
 }
@@ -280,6 +330,39 @@ pub struct PublicRead {
     pub key: Vec<KeyPart>,
     /// What an answer must be to be correct.
     pub correct: Correct,
+}
+
+/// Rules of a `cached_read` route.
+#[derive(Clone, Debug)]
+pub struct CachedRead {
+    /// The cache that is asked first.
+    pub cache: CacheId,
+    /// The oldest answer that the cache may give, inclusive to the nanosecond.
+    pub ttl: Duration,
+    /// How long the cache is waited for.
+    pub timeout: Duration,
+    /// How the dependency is read for what the cache does not have.
+    pub fill: FillRules,
+    /// Whether a copy of one's own stands in when the dependency cannot be asked.
+    pub local_copy: bool,
+    /// What tells answers apart and what is demanded of them. `max_age` is that of the copy of one's own, or the `ttl`
+    /// without one.
+    pub read: PublicRead,
+}
+
+/// How a dependency is read for what a cache does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FillRules {
+    /// Reads under way at once, over all keys.
+    pub concurrency: u32,
+    /// Reads per second; without a number there is no limit.
+    pub rate: Option<u64>,
+    /// How long one read may take. It goes on, and what it brings is kept, also when nobody waits for it any more.
+    pub deadline: Duration,
+    /// Requests that wait for the read of one key; what is more is refused at once.
+    pub waiters: u32,
+    /// Where they were written.
+    pub origin: Origin,
 }
 
 /// Rules of an `optional` route.
@@ -388,154 +471,4 @@ pub enum UnavailableStatus {
     Contract,
     /// 502 or 504 by the cause.
     Cause,
-}
-
-/// A policy that the engine cannot run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PolicyError {
-    /// A route names a dependency that does not exist.
-    UnknownDependency {
-        /// The route.
-        route: Box<str>,
-    },
-    /// A dependency names a resource that does not exist.
-    UnknownResource {
-        /// The dependency.
-        dependency: Box<str>,
-    },
-    /// A composed route has no parts, too many, or one of a route that does not exist or is composed itself.
-    Parts {
-        /// The route.
-        route: Box<str>,
-    },
-    /// A limit or a time that must be positive is zero.
-    Zero {
-        /// The route or dependency.
-        name: Box<str>,
-        /// The field.
-        field: &'static str,
-    },
-    /// More routes, dependencies or resources than can be numbered (65 535).
-    TooMany,
-}
-
-impl std::fmt::Display for PolicyError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            PolicyError::UnknownDependency { route } => {
-                write!(f, "route `{route}` names a dependency that the policy does not define")
-            }
-            PolicyError::UnknownResource { dependency } => {
-                write!(f, "dependency `{dependency}` names a resource that the policy does not define")
-            }
-            PolicyError::Parts { route } => {
-                write!(f, "`{route}` needs 1 to {MOST_PARTS} parts, each a route that is not composed")
-            }
-            PolicyError::Zero { name, field } => write!(f, "`{field}` of `{name}` must be greater than zero"),
-            PolicyError::TooMany => {
-                f.write_str("a policy holds at most 65535 routes, and as many dependencies and resources")
-            }
-        }
-    }
-}
-
-impl std::error::Error for PolicyError {}
-
-impl Policy {
-    /// Checks what the engine relies on.
-    ///
-    /// # Errors
-    /// The first rule that does not hold.
-    pub fn validate(&self) -> Result<(), PolicyError> {
-        let zero = |name: &str, field| PolicyError::Zero { name: name.into(), field };
-        let most = usize::from(u16::MAX);
-        if [self.routes.len(), self.dependencies.len(), self.resources.len()]
-            .iter()
-            .any(|&count| count > most)
-        {
-            return Err(PolicyError::TooMany);
-        }
-        if self.in_flight == 0 {
-            return Err(zero("gateway", "in_flight"));
-        }
-        for dependency in &self.dependencies {
-            if dependency.connections == 0 {
-                return Err(zero(&dependency.name, "connections"));
-            }
-            if dependency.uses.iter().any(|resource| usize::from(resource.0) >= self.resources.len()) {
-                return Err(PolicyError::UnknownResource { dependency: dependency.name.clone() });
-            }
-        }
-        for route in &self.routes {
-            let mut asked = route.alternative.iter().map(|alternative| alternative.dependency);
-            let is_unknown = |id: DependencyId| usize::from(id.0) >= self.dependencies.len();
-            let asks_itself = !matches!(route.class, RouteClass::Composed(_));
-            if (asks_itself && is_unknown(route.dependency)) || asked.any(is_unknown) {
-                return Err(PolicyError::UnknownDependency { route: route.name.clone() });
-            }
-            if let RouteClass::Composed(composed) = &route.class
-                && !self.has_parts(composed)
-            {
-                return Err(PolicyError::Parts { route: route.name.clone() });
-            }
-            if route.deadline.is_zero() {
-                return Err(zero(&route.name, "deadline"));
-            }
-            if route.in_flight == 0 {
-                return Err(zero(&route.name, "in_flight"));
-            }
-            if let RouteClass::PublicRead(read) = &route.class
-                && read.max_age.is_zero()
-            {
-                return Err(zero(&route.name, "max_age"));
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether there are parts, not too many, and each is a route that is not composed itself.
-    fn has_parts(&self, composed: &Composed) -> bool {
-        let is_plain = |id: RouteId| {
-            let route = self.routes.get(usize::from(id.0));
-            route.is_some_and(|route| !matches!(route.class, RouteClass::Composed(_)))
-        };
-        (1..=MOST_PARTS).contains(&composed.parts.len())
-            && composed.parts.iter().all(|part| is_plain(part.route))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A policy that is valid but for what a test adds.
-    fn policy() -> Policy {
-        let dependency = Dependency { name: "catalog".into(), connections: 1, ..Dependency::default() };
-        let route =
-            Route { name: "x".into(), deadline: Duration::from_secs(1), in_flight: 1, ..Route::default() };
-        Policy { in_flight: 1, dependencies: vec![dependency], routes: vec![route], ..Policy::default() }
-    }
-
-    #[test]
-    fn a_position_beyond_the_end_is_refused() {
-        let mut uses = policy();
-        assert_eq!(uses.validate(), Ok(()));
-        uses.dependencies[0].uses.push(ResourceId(0));
-        assert_eq!(uses.validate(), Err(PolicyError::UnknownResource { dependency: "catalog".into() }));
-        uses.resources.push(ResourceRules {
-            name: "db".into(),
-            concurrency: Some(1),
-            rate: None,
-            origin: Origin::NONE,
-        });
-        assert_eq!(uses.validate(), Ok(()));
-
-        let mut asks = policy();
-        let alternative =
-            |id| AlternativeRules { dependency: DependencyId(id), verified: None, origin: Origin::NONE };
-        asks.routes[0].alternative = Some(alternative(1));
-        assert_eq!(asks.validate(), Err(PolicyError::UnknownDependency { route: "x".into() }));
-        asks.routes[0].alternative = Some(alternative(0));
-        assert_eq!(asks.validate(), Ok(()));
-    }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use backstop::clock::Clock;
 use backstop::fields::Speaker;
 use backstop::{Backstop, SetupError};
-use backstop_engine::policy::{RouteClass, RouteId};
+use backstop_engine::policy::RouteId;
 use backstop_policy::{HostHeader, Loaded, RouteSettings};
 use backstop_store::{Copies, OpenReport, StoreOptions};
 use tokio::sync::watch;
@@ -352,7 +352,7 @@ fn route_stack(
         forward: forward::Rules::new(route.strip_prefix.as_deref(), &host, &own_host),
         request_edits: Edits::new(&route.request_headers),
         ignore_cookie: route.ignore_cookie,
-        is_read: matches!(backstop.engine().route(id).rules.class, RouteClass::PublicRead(_)),
+        is_read: backstop.engine().route(id).rules.class.read().is_some(),
         response_edits: Edits::new(&route.response_headers),
         parts: route.parts.iter().map(PartRules::new).collect(),
     })

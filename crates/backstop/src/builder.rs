@@ -163,6 +163,7 @@ impl Builder {
             in_flight_origin: Origin::NONE,
             resources: Vec::new(),
             dependencies: vec![dependency],
+            caches: Vec::new(),
             routes: vec![self.route],
         }
     }

@@ -50,16 +50,17 @@ where
     let rules = &route.state().rules;
     let (mut parts, body) = incoming.request.into_parts();
     let explain = asks_to_explain(&parts.headers);
-    let (mut facts, read) = match &rules.class {
-        RouteClass::PublicRead(class) => {
+    let (mut facts, read) = match rules.class.read() {
+        Some(class) => {
             let read = Read::prepare(class, &rules.name, &route.inner.fingerprint, &mut parts);
             (read.facts, Some(read))
         }
-        RouteClass::Optional(class) => {
-            ask_for_language(&class.languages, &mut parts);
+        None => {
+            if let RouteClass::Optional(class) = &rules.class {
+                ask_for_language(&class.languages, &mut parts);
+            }
             (facts(&parts), None)
         }
-        RouteClass::Direct(_) | RouteClass::Composed(_) => (facts(&parts), None),
     };
     facts.part_until = parts.extensions.get().map(|part: &PartOf| part.until);
     facts.repeatable =

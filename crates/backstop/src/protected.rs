@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use backstop_engine::engine::{Engine, RouteState};
-use backstop_engine::policy::{Policy, PolicyError, PublicRead, RouteClass, RouteId};
+use backstop_engine::policy::{Policy, PolicyError, RouteClass, RouteId};
 use backstop_store::{Copies, Withdrawal};
 use http::request::Parts;
 
@@ -166,21 +166,28 @@ impl Backstop {
     ) -> Result<ProtectedRoute, SetupError> {
         let rules = &self.shared.engine.route(id).rules;
         let wrong = |source| SetupError::Correct { route: rules.name.clone(), source };
-        let (mut correct, mut fixed, mut whole, mut fingerprint) = (Rules::default(), None, None, [0; 8]);
-        match &rules.class {
-            RouteClass::PublicRead(read) => {
-                correct = Rules::new(&read.correct).map_err(wrong)?;
-                let asked = &self.shared.engine.dependency(rules.dependency).rules.name;
-                fingerprint = self::fingerprint(read, asked, also);
-            }
-            RouteClass::Optional(optional) => fixed = Some(Fixed::of(optional)),
+        let correct = match rules.class.read() {
+            Some(read) => Rules::new(&read.correct).map_err(wrong)?,
+            None => Rules::default(),
+        };
+        let fixed = match &rules.class {
+            RouteClass::Optional(optional) => Some(Fixed::of(optional)),
+            RouteClass::Direct(_)
+            | RouteClass::PublicRead(_)
+            | RouteClass::CachedRead(_)
+            | RouteClass::Composed(_) => None,
+        };
+        let whole = match &rules.class {
             RouteClass::Composed(composed) => {
                 let nowhere = |source| SetupError::Place { route: rules.name.clone(), source };
                 let object = Object::new(&composed.parts).map_err(nowhere)?;
-                whole = Some(Whole { object, varies_by: varies_by(composed, &self.shared.engine) });
+                Some(Whole { object, varies_by: varies_by(composed, &self.shared.engine) })
             }
-            RouteClass::Direct(_) => {}
-        }
+            _ => None,
+        };
+        let dependencies = self.shared.engine.dependencies();
+        let asked = dependencies.get(usize::from(rules.dependency.0)).map_or("", |asked| &asked.rules.name);
+        let fingerprint = fingerprint(&rules.class, asked, also);
         let shared = Arc::clone(&self.shared);
         let inner = RouteInner { shared, id, correct, fixed, whole, withdraws, fingerprint };
         Ok(ProtectedRoute { inner: Arc::new(inner) })
@@ -213,7 +220,8 @@ pub(crate) struct Whole {
 
 /// What a copy depends on beside the request: whom it came from, what tells copies apart and what was demanded of them.
 /// A value of another version of this program need not be the same; then copies are lost, never mistaken.
-fn fingerprint(read: &PublicRead, asked: &str, also: &str) -> [u8; 8] {
+fn fingerprint(class: &RouteClass, asked: &str, also: &str) -> [u8; 8] {
+    let Some(read) = class.read() else { return [0; 8] };
     let mut hasher = DefaultHasher::new();
     (asked, &read.key, &read.languages, also).hash(&mut hasher);
     format!("{:?} {:?}", read.correct, read.incorrect).hash(&mut hasher);

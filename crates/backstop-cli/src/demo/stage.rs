@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backstop::clock::Clock;
-use backstop_engine::policy::RouteClass;
 use backstop_gateway::Gateway;
 use backstop_lab::load::{Kind, Plan};
 use backstop_lab::origin::{Behaviour, Matcher, Origin};
@@ -61,10 +60,9 @@ impl Stage {
             };
             dependency.addresses = vec![address(origin.addr())];
         }
-        let max_age = loaded.policy.routes.iter().find_map(|route| match &route.class {
-            RouteClass::PublicRead(read) => Some(read.max_age),
-            RouteClass::Direct(_) | RouteClass::Optional(_) | RouteClass::Composed(_) => None,
-        });
+        let classes = loaded.policy.routes.iter().map(|route| &route.class);
+        let max_age =
+            classes.filter(|class| class.keeps_copies()).find_map(|class| Some(class.read()?.max_age));
         let max_age = max_age.ok_or("the demo needs a policy with a public_read route")?;
         // Nothing of a demo is worth keeping.
         loaded.store.disk_bytes = 0;

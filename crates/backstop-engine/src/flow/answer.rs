@@ -5,14 +5,14 @@ use std::time::Duration;
 use crate::failure::{Cause, Failure, FailureKind, NotAsked, Phase, Sent};
 use crate::health::{PerMille, Signal};
 use crate::outcome::{Outcome, Reason, Source};
-use crate::policy::{Incorrect, Origin, Otherwise, RouteClass};
+use crate::policy::{Incorrect, Origin, Otherwise};
 use crate::snapshot::CopyRefusal;
 use crate::status::refusal;
 use crate::time::Mono;
 
 use super::{
     Account, Answer, AttemptId, BodyFacts, ClientFault, CopyAction, CopyUse, Flow, HeadFacts, Method, Reply,
-    State, Why,
+    Role, State, Why,
 };
 
 impl Flow {
@@ -27,7 +27,7 @@ impl Flow {
         }
         // A retry, or somebody who stands in, replaces a failure before the class's own alternative does.
         if let Some(failure) = declared
-            && (self.has_alternative() || self.may_go_on())
+            && (self.has_alternative() || self.may_go_on() || self.role == Role::Fill)
         {
             return self.failed(failure, Some(head), now);
         }
@@ -35,10 +35,13 @@ impl Flow {
             let kind = FailureKind::Unavailable { status: head.status };
             return self.failed(Failure::new(kind, Phase::Head, Sent::Maybe), Some(head), now);
         }
-        if !self.has_alternative() {
-            return State::Answer(self.pass(attempt, head, now));
+        // What many may get is held back whatever it is.
+        if self.role == Role::Fill {
+            return State::Collect { attempt, head };
         }
-        if head.has_body && (200..300).contains(&head.status) {
+        let is_kept =
+            self.has_alternative() || (self.copy_may_answer() && self.route().rules.class.read().is_some());
+        if is_kept && head.has_body && (200..300).contains(&head.status) {
             return State::Collect { attempt, head };
         }
         State::Answer(self.pass(attempt, head, now))
@@ -59,10 +62,8 @@ impl Flow {
     /// An answer that a gateway behind this one calls an alternative must keep this route's own limit, whoever asks.
     /// An error is no answer that could be too old.
     fn is_degraded_beyond_limit(&self, head: HeadFacts) -> bool {
-        match (&self.route().rules.class, head.degraded) {
-            (RouteClass::PublicRead(read), Some(age)) => {
-                self.reads() && head.status < 400 && age > read.max_age
-            }
+        match (self.route().rules.class.read(), head.degraded) {
+            (Some(read), Some(age)) => self.reads() && head.status < 400 && age > read.max_age,
             _ => false,
         }
     }
@@ -81,12 +82,8 @@ impl Flow {
             BodyFacts::Whole { correct, storable } => (correct, storable),
         };
         if !correct {
-            let incorrect = match &self.route().rules.class {
-                RouteClass::PublicRead(read) => read.incorrect,
-                RouteClass::Direct(_) | RouteClass::Optional(_) | RouteClass::Composed(_) => {
-                    Incorrect::Propagate
-                }
-            };
+            let incorrect =
+                self.route().rules.class.read().map_or(Incorrect::Propagate, |read| read.incorrect);
             if incorrect == Incorrect::Fallback {
                 let kind = FailureKind::Declared { status: head.status };
                 return self.failed(Failure::new(kind, Phase::Body, Sent::Maybe), None, now);
@@ -106,8 +103,9 @@ impl Flow {
             && !self.stood_in
             && self.facts.method == Method::Get
             && self.facts.copies == CopyUse::Full
-            && matches!(self.route().rules.class, RouteClass::PublicRead(_));
-        let copy = if keep { CopyAction::Store } else { CopyAction::Keep };
+            && self.route().rules.class.read().is_some();
+        // A fill holds back answers of every kind.
+        let copy = if keep { CopyAction::Store } else { self.copy_after(head) };
         State::Answer(collected(attempt, account, copy))
     }
 
@@ -133,6 +131,7 @@ impl Flow {
             copy: self.copy_after(head),
             account,
             streams: failure.is_none(),
+            from: None,
         }
     }
 
@@ -184,7 +183,7 @@ impl Flow {
                 _ => CopyAction::Keep,
             };
         }
-        let RouteClass::PublicRead(read) = &self.route().rules.class else { return CopyAction::Keep };
+        let Some(read) = self.route().rules.class.read() else { return CopyAction::Keep };
         if !self.reads() || self.stood_in {
             return CopyAction::Keep;
         }
@@ -211,7 +210,13 @@ impl Flow {
         self.dependency().tally.answer();
         self.ended(false, now);
         let account = account(Outcome::Failed, Source::Primary, Reason::Unclassified, Origin::NONE);
-        Answer { reply: Reply::Propagated(attempt), copy: self.copy_if_unknown(), account, streams: false }
+        Answer {
+            reply: Reply::Propagated(attempt),
+            copy: self.copy_if_unknown(),
+            account,
+            streams: false,
+            from: None,
+        }
     }
 
     /// The copy, as it was judged.
@@ -225,6 +230,7 @@ impl Flow {
                     copy: CopyAction::Keep,
                     account: Account { age: Some(age), cause: why.cause(), ..account },
                     streams: false,
+                    from: None,
                 }
             }
             Err(refused) => match why {
@@ -243,7 +249,7 @@ impl Flow {
         let account =
             account(Outcome::Fallback, source, why.reason(), self.route().rules.origins.alternative);
         let account = Account { cause: why.cause(), ..account };
-        Answer { reply: Reply::Fixed, copy: CopyAction::Keep, account, streams: false }
+        Answer { reply: Reply::Fixed, copy: CopyAction::Keep, account, streams: false, from: None }
     }
 
     /// The client's own request is at fault.
@@ -275,6 +281,7 @@ impl Flow {
             copy: if reached { self.copy_if_unknown() } else { CopyAction::Keep },
             account: Account { cause, ..account(outcome, Source::None, reason, rule) },
             streams: false,
+            from: None,
         }
     }
 
@@ -285,6 +292,10 @@ impl Flow {
         else {
             return None;
         };
+        if self.role == Role::Fill {
+            // Whoever waits for it is told, each for itself.
+            return None;
+        }
         let dependency = self.dependency();
         let known_up = dependency.health.known_up(self.seen).unwrap_or(self.seen);
         let spare = dependency.resources.iter().filter_map(|used| used.spare_per_second(self.seen));
@@ -304,5 +315,5 @@ const fn account(outcome: Outcome, source: Source, reason: Reason, rule: Origin)
 }
 
 const fn collected(attempt: AttemptId, account: Account, copy: CopyAction) -> Answer {
-    Answer { reply: Reply::Collected(attempt), copy, account, streams: false }
+    Answer { reply: Reply::Collected(attempt), copy, account, streams: false, from: None }
 }

@@ -20,7 +20,7 @@ use crate::retry::{Owner, RetryFacts, backoff, may_retry};
 use crate::snapshot::CopyRefusal;
 use crate::time::{Mono, Now};
 
-use super::{Attempt, AttemptId, Flow, HeadFacts, Method, Note, Places, State, Why};
+use super::{Attempt, AttemptId, Flow, HeadFacts, Method, Note, Places, Role, State, Why};
 
 /// An attempt with less time than this is not made a second time.
 const MIN_USEFUL: Duration = Duration::from_millis(10);
@@ -73,6 +73,14 @@ impl Flow {
         let (share, excess) = (self.share(), self.excess());
         let dependency = self.dependency();
         let ticket = dependency.health.admit(now, self.is_safe(), entropy)?;
+        let fill = match self.take_fill(now, excess) {
+            Ok(fill) => fill,
+            Err(refused) => {
+                ticket.unused();
+                return Err(refused);
+            }
+        };
+        let dependency = self.dependency();
         let resources = match acquire_all(&dependency.resources, now, share, excess) {
             Ok(resources) => resources,
             Err((position, _)) => {
@@ -95,7 +103,7 @@ impl Flow {
             id,
             dependency: self.asked,
             number: self.facts.attempt.saturating_add(if is_own { self.tries - 1 } else { 0 }),
-            places: Places::new(permit, resources, self.stand_in.take()),
+            places: Places::new(permit, resources, self.stand_in.take(), fill),
             until: self.attempt_end(),
             end: self.deadline.end(),
             abandon_hold: self.route().rules.abandon_hold,
@@ -115,6 +123,11 @@ impl Flow {
             State::AwaitPlace { .. } => self.try_place(true),
             State::Pause { .. } => self.state = State::Place,
             State::AwaitParts(_) => self.parts_time_up(),
+            State::AwaitCached { .. } => self.cache_was_silent(now),
+            State::AwaitFill => {
+                let failure = Failure::new(FailureKind::ReadTimeout, Phase::Head, Sent::Maybe);
+                self.state = self.without_another(Cause::Failed(failure));
+            }
             State::AwaitHead { .. } | State::Collect { .. } | State::AwaitBody { .. } => {
                 let phase =
                     if matches!(self.state, State::AwaitHead { .. }) { Phase::Head } else { Phase::Body };
@@ -202,14 +215,18 @@ impl Flow {
         if self.ask_another(now) {
             return State::Place;
         }
+        self.without_another(cause)
+    }
+
+    /// The class's own alternative, or none.
+    pub(super) fn without_another(&mut self, cause: Cause) -> State {
         if self.has_alternative() {
             return self.look_for_alternative(Why::Cause(cause));
         }
-        let reason = match self.route().rules.class {
-            // The class has an alternative, only this request cannot have it.
-            RouteClass::PublicRead(_) if self.reads() => Reason::Copy(CopyRefusal::Missing),
-            _ => Reason::Cause(cause),
-        };
+        let keeps_copies = self.role == Role::Request && self.route().rules.class.keeps_copies();
+        // The class has an alternative, only this request cannot have it.
+        let is_missing = keeps_copies && self.reads();
+        let reason = if is_missing { Reason::Copy(CopyRefusal::Missing) } else { Reason::Cause(cause) };
         let rule = self.route().rules.origins.route;
         State::Answer(self.refuse(reason, Some(cause), rule))
     }
@@ -240,7 +257,7 @@ impl Flow {
 
     pub(super) fn look_for_alternative(&self, why: Why) -> State {
         match &self.route().rules.class {
-            RouteClass::PublicRead(_) => State::AwaitCopy { why },
+            RouteClass::PublicRead(_) | RouteClass::CachedRead(_) => State::AwaitCopy { why },
             RouteClass::Optional(optional) => State::Answer(self.fixed(why, &optional.otherwise)),
             RouteClass::Direct(_) | RouteClass::Composed(_) => {
                 State::Answer(self.refuse(why.reason(), why.cause(), self.route().rules.origins.route))
@@ -269,7 +286,9 @@ impl Flow {
     fn share(&self) -> ClassShare {
         match self.route().rules.class {
             RouteClass::Optional(_) => ClassShare::Optional,
-            RouteClass::PublicRead(_) | RouteClass::Composed(_) => ClassShare::Read,
+            RouteClass::PublicRead(_) | RouteClass::CachedRead(_) | RouteClass::Composed(_) => {
+                ClassShare::Read
+            }
             RouteClass::Direct(_) if self.is_safe() => ClassShare::Read,
             RouteClass::Direct(_) => ClassShare::Effect,
         }

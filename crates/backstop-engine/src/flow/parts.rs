@@ -42,7 +42,8 @@ impl Flow {
     }
 
     fn composed(&self, ending: Ending) -> Answer {
-        let answer = |reply, account| Answer { reply, copy: CopyAction::Keep, account, streams: false };
+        let answer =
+            |reply, account| Answer { reply, copy: CopyAction::Keep, account, streams: false, from: None };
         match ending {
             Ending::Whole { placed, omitted, account } => {
                 answer(Reply::Composed { placed, omitted }, account)

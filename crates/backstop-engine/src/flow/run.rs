@@ -5,13 +5,14 @@ use std::time::Duration;
 use crate::admission::{Excess, Permit, Turn};
 use crate::composed::Gathered;
 use crate::failure::{Failure, FailureKind, Phase, Sent};
+use crate::fills::FillEnd;
 use crate::outcome::{Reason, Scope};
 use crate::policy::{DependencyId, Mode, Origin, RouteClass};
 use crate::snapshot::{CopyFacts, CopyRefusal, CopyRules, judge};
 use crate::time::{Mono, Now};
 
 use super::settle::Streaming;
-use super::{CopyUse, Decision, Event, Flow, Method, Note, Settlement, State, Step, Trace, Why};
+use super::{CopyUse, Decision, Event, Flow, Method, Note, Role, Settlement, State, Step, Trace, Why};
 
 impl Flow {
     /// What to do next. Every step but [`Step::Done`] is followed by one [`Flow::on`].
@@ -33,6 +34,9 @@ impl Flow {
                 &State::Pause { until } => return Step::Pause { until },
                 &State::Alternative { cause } => self.state = self.alternative(cause, now),
                 State::AwaitKnown => return Step::Peek,
+                State::Lookup => self.state = self.lookup(now.mono),
+                &State::AwaitCached { until } => return Step::Lookup { until },
+                State::AwaitFill => return self.join(),
                 &State::AwaitPlace { until, .. } => {
                     return Step::Wait { dependency: self.asked, until };
                 }
@@ -72,9 +76,8 @@ impl Flow {
         match event {
             Event::Known(copy) => {
                 if matches!(self.state, State::AwaitKnown) {
-                    let usable = self.judge_copy(copy.as_ref(), now);
-                    self.route().coverage.record(now.mono, usable.is_ok());
-                    self.state = State::Place;
+                    let usable = self.judge_copy(copy.as_ref(), now).is_ok();
+                    self.state = self.known(usable, now.mono);
                 }
             }
             Event::Released => self.try_place(false),
@@ -96,6 +99,8 @@ impl Flow {
             Event::Head { .. } | Event::Body { .. } | Event::Failed { .. } | Event::Propagated { .. } => {
                 self.late();
             }
+            Event::Cached(cached) => self.cached(cached, now),
+            Event::Filled(filled) => self.filled(filled, now),
             Event::Copy(copy) => {
                 if let State::AwaitCopy { why } = self.state {
                     let verdict = match copy {
@@ -156,15 +161,29 @@ impl Flow {
         };
         self.places = [process, Some(route)];
         self.trace.note(now, Origin::NONE, Note::Admitted);
-        match self.route().rules.class {
-            RouteClass::PublicRead(_) if self.copy_may_answer() => State::AwaitKnown,
-            RouteClass::PublicRead(_) if self.reads() => {
-                self.route().coverage.record(now, false);
-                State::Place
-            }
-            RouteClass::PublicRead(_) | RouteClass::Direct(_) | RouteClass::Optional(_) => State::Place,
-            RouteClass::Composed(_) => State::AwaitParts(Gathered::default()),
+        let class = &self.route().rules.class;
+        if matches!(class, RouteClass::Composed(_)) {
+            return State::AwaitParts(Gathered::default());
         }
+        if class.read().is_none() || !self.reads() {
+            return State::Place;
+        }
+        if !self.copy_may_answer() {
+            self.route().coverage.record(now, false);
+            return State::Place;
+        }
+        if class.keeps_copies() { State::AwaitKnown } else { State::Lookup }
+    }
+
+    /// Whether a copy of one's own could answer.
+    fn known(&mut self, usable: bool, now: Mono) -> State {
+        if self.route().rules.class.cached().is_some() {
+            // The cache may answer all the same.
+            self.copy_known = usable;
+            return State::Lookup;
+        }
+        self.route().coverage.record(now, usable);
+        State::Place
     }
 
     /// A limit refused: the lane for alternatives, where the route has one, or no answer but a refusal.
@@ -193,15 +212,20 @@ impl Flow {
         matches!(self.facts.method, Method::Get | Method::Head)
     }
 
-    fn copy_may_answer(&self) -> bool {
+    pub(super) fn copy_may_answer(&self) -> bool {
         self.reads() && self.facts.copies != CopyUse::Never
     }
 
     /// Whether this request, on this route, may be answered with an alternative.
     pub(super) fn has_alternative(&self) -> bool {
-        match self.route().rules.class {
+        if self.role == Role::Fill {
+            // Those who wait have one each.
+            return false;
+        }
+        match &self.route().rules.class {
             RouteClass::Direct(_) | RouteClass::Composed(_) => false,
             RouteClass::PublicRead(_) => self.copy_may_answer(),
+            RouteClass::CachedRead(cached) => cached.local_copy && self.copy_may_answer(),
             RouteClass::Optional(_) => self.reads(),
         }
     }
@@ -211,7 +235,8 @@ impl Flow {
     }
 
     fn judge_copy(&self, copy: Option<&CopyFacts>, now: Now) -> Result<Duration, CopyRefusal> {
-        let RouteClass::PublicRead(read) = &self.route().rules.class else {
+        let class = &self.route().rules.class;
+        let Some(read) = class.read().filter(|_| class.keeps_copies()) else {
             return Err(CopyRefusal::Missing);
         };
         let rules = CopyRules {
@@ -226,8 +251,16 @@ impl Flow {
         let account = answer.account;
         self.trace.note(now, account.rule, Note::Decided(account.outcome, account.source, account.reason));
         self.finished = true;
-        let streaming_from =
-            answer.streams.then_some(Streaming { from: self.asked, generation: self.generation });
+        let streaming_from = answer
+            .streams
+            .then(|| answer.from.unwrap_or(Streaming { from: self.asked, generation: self.generation }));
+        let route = match self.role {
+            Role::Request => Some(self.route),
+            Role::Fill => {
+                self.fill_ended(FillEnd::of(account.outcome, answer.copy));
+                None
+            }
+        };
         Decision {
             reply: answer.reply,
             copy: answer.copy,
@@ -236,7 +269,7 @@ impl Flow {
             trace: std::mem::replace(&mut self.trace, Trace::off()),
             settlement: Settlement::new(
                 std::sync::Arc::clone(&self.engine),
-                self.route,
+                route,
                 account,
                 streaming_from,
                 std::mem::take(&mut self.places),

@@ -58,6 +58,16 @@ pub enum Reply {
     Streamed(AttemptId),
     /// The dependency's error, unchanged (library only).
     Propagated(AttemptId),
+    /// What the cache had.
+    Cached {
+        /// Its age.
+        age: Duration,
+    },
+    /// What was read for everybody who asked for it.
+    Shared {
+        /// Its age.
+        age: Duration,
+    },
     /// The copy that was loaded.
     Copy {
         /// Its age.
@@ -104,7 +114,8 @@ pub enum CopyAction {
 #[derive(Debug)]
 pub struct Settlement {
     engine: Arc<Engine>,
-    route: RouteId,
+    /// `None` for what is nobody's request.
+    route: Option<RouteId>,
     account: Account,
     /// An answer that still streams can still fail; its dependency is counted at the end.
     streaming: Option<Streaming>,
@@ -115,7 +126,7 @@ pub struct Settlement {
 
 /// Whose answer streams, and the generation of its health in which it was asked.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Streaming {
+pub struct Streaming {
     pub(super) from: DependencyId,
     pub(super) generation: u64,
 }
@@ -123,12 +134,18 @@ pub(super) struct Streaming {
 impl Settlement {
     pub(super) fn new(
         engine: Arc<Engine>,
-        route: RouteId,
+        route: Option<RouteId>,
         account: Account,
         streaming: Option<Streaming>,
         permits: [Option<Permit>; 2],
     ) -> Self {
         Self { engine, route, account, streaming, _permits: permits, settled: false }
+    }
+
+    /// Hands the duty to say what comes of a streamed answer to whoever gets it.
+    pub fn hand_over(mut self) -> Option<Streaming> {
+        self.settled = true;
+        self.streaming.take()
     }
 
     /// The client has its last byte.
@@ -152,7 +169,8 @@ impl Settlement {
     }
 
     fn count(&self, outcome: Outcome, reason: Reason) {
-        let tally = &self.engine.route(self.route).tally;
+        let Some(route) = self.route else { return };
+        let tally = &self.engine.route(route).tally;
         tally.record(outcome, self.account.source, reason);
         if let (Some(age), Outcome::Fallback) = (self.account.age, outcome) {
             tally.record_age(age);

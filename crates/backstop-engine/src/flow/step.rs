@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use crate::admission::Permit;
 use crate::composed::PartFacts;
-use crate::failure::Failure;
+use crate::failure::{Cause, Failure};
 use crate::policy::DependencyId;
-use crate::resource::ResourcePermits;
+use crate::resource::{ResourcePermit, ResourcePermits};
 use crate::snapshot::CopyFacts;
 use crate::time::Mono;
 
-use super::settle::Decision;
+use super::settle::{Account, Decision, Streaming};
 
 /// The number of one call of a dependency within its request, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,6 +22,19 @@ pub struct AttemptId(pub u32);
 pub enum Step {
     /// Say whether a copy exists, from memory alone: [`Event::Known`].
     Peek,
+    /// Ask the route's cache: [`Event::Cached`], or [`Event::TimeUp`] at `until`.
+    Lookup {
+        /// No longer than this.
+        until: Mono,
+    },
+    /// Have the dependency read for everybody who asks for the same, or wait for such a read that is under way:
+    /// [`Event::Filled`], or [`Event::TimeUp`] at `until`.
+    Join {
+        /// No longer than this. The read itself goes on.
+        until: Mono,
+        /// No more than so many wait for one read.
+        waiters: u32,
+    },
     /// Wait until a place at the dependency may be free: [`Event::Released`], or [`Event::TimeUp`] at `until`.
     Wait {
         /// Whose place.
@@ -89,6 +102,8 @@ pub struct Places {
     _resources: ResourcePermits,
     /// Its part of what was verified, of a dependency that stands in.
     _stand_in: Option<Permit>,
+    /// Its part of what may be read for a shared cache.
+    _fill: Option<ResourcePermit>,
 }
 
 impl Places {
@@ -96,15 +111,16 @@ impl Places {
         dependency: Permit,
         resources: ResourcePermits,
         stand_in: Option<Permit>,
+        fill: Option<ResourcePermit>,
     ) -> Self {
-        Self { _dependency: dependency, _resources: resources, _stand_in: stand_in }
+        Self { _dependency: dependency, _resources: resources, _stand_in: stand_in, _fill: fill }
     }
 }
 
 impl From<Permit> for Places {
     /// A place at a dependency alone.
     fn from(dependency: Permit) -> Self {
-        Self::new(dependency, ResourcePermits::default(), None)
+        Self::new(dependency, ResourcePermits::default(), None, None)
     }
 }
 
@@ -144,6 +160,10 @@ pub enum Event {
         /// Which attempt.
         attempt: AttemptId,
     },
+    /// What the route's cache has.
+    Cached(Cached),
+    /// What came of a read for everybody who asks for the same.
+    Filled(Filled),
     /// The copy, or why it cannot be had: `Ok(None)` is missing, `Err(())` unreadable.
     Copy(Result<Option<CopyFacts>, ()>),
     /// In all, the client has kept us waiting for its own bytes this long; the deadline moves back by it.
@@ -157,6 +177,36 @@ pub enum Event {
         /// What it is.
         facts: PartFacts,
     },
+}
+
+/// What a cache has for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cached {
+    /// A copy. Its limit is what the origin says about answers that it is not asked for at all.
+    Hit(CopyFacts),
+    /// The cache answered, and has nothing that could be used.
+    Miss,
+    /// It gave no answer.
+    Failed,
+    /// It was not asked.
+    NotAsked,
+}
+
+/// What came of a read for everybody who asks for the same.
+#[derive(Clone, Copy, Debug)]
+pub enum Filled {
+    /// An answer that everybody who asked for it may have.
+    Shared(Account, CopyFacts),
+    /// An answer that only whoever began the read may have, whole.
+    Whole(Account),
+    /// The same, as it comes.
+    Streamed(Account, Option<Streaming>),
+    /// No answer.
+    Failed(Cause),
+    /// An answer that whoever waited for it may not have.
+    Apart,
+    /// As many wait already as may.
+    Full,
 }
 
 /// What is wrong with a request that is still arriving.

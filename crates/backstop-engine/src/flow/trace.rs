@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::alternative::NoAlternative;
-use crate::failure::Cause;
+use crate::failure::{Cause, NotAsked};
 use crate::outcome::{Outcome, Reason, Scope, Source};
 use crate::policy::Origin;
 use crate::retry::NoRetry;
@@ -38,6 +38,12 @@ pub enum Note {
     FallbackLane,
     /// Whether a usable copy existed.
     Copy(Result<Duration, CopyRefusal>),
+    /// What the cache had that could be used.
+    Cached(Result<Duration, CopyRefusal>),
+    /// The cache was not asked, because of this.
+    CacheNotAsked(NotAsked),
+    /// The dependency is read for everybody who asks for the same.
+    Joined,
     /// Waiting for a place at the dependency.
     Waiting,
     /// The dependency is called.

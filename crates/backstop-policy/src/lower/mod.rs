@@ -46,6 +46,7 @@ pub(crate) fn lower(file: &File, checked: &Checked) -> Lowered {
         })
         .unzip();
     let policy = Policy {
+        caches: Vec::new(),
         in_flight: gateway.in_flight,
         in_flight_origin: origin(view.gateway().and_then(|gateway| gateway.in_flight.as_ref())),
         resources: view.resources().map(second::resource).collect(),

@@ -87,10 +87,11 @@ pub(super) fn vary<'p>(
 pub(crate) fn varies_by(rules: &Composed, engine: &Engine) -> Vec<Box<str>> {
     let mut names: Vec<Box<str>> = Vec::new();
     for part in &rules.parts {
-        let (languages, key): (&[Box<str>], &[KeyPart]) = match &engine.route(part.route).rules.class {
-            RouteClass::PublicRead(read) => (&read.languages, &read.key),
-            RouteClass::Optional(optional) => (&optional.languages, &[]),
-            RouteClass::Direct(_) | RouteClass::Composed(_) => (&[], &[]),
+        let class = &engine.route(part.route).rules.class;
+        let (languages, key): (&[Box<str>], &[KeyPart]) = match (class, class.read()) {
+            (_, Some(read)) => (&read.languages, &read.key),
+            (RouteClass::Optional(optional), None) => (&optional.languages, &[]),
+            _ => (&[], &[]),
         };
         if !languages.is_empty() {
             names.push("accept-language".into());

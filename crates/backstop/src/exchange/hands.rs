@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use backstop_engine::flow::{Attempt, AttemptId, BodyFacts, Event, HeadFacts, Method};
-use backstop_engine::policy::{KeyPart, PublicRead, RouteClass};
+use backstop_engine::policy::{KeyPart, PublicRead};
 use backstop_engine::snapshot::{CopyFacts, ObservedAt};
 use backstop_engine::time::Now;
 use backstop_store::{LoadError, Loaded, ReadTicket, StoredCopy};
@@ -76,10 +76,7 @@ where
     }
 
     pub(super) fn class(&self) -> Option<&'a PublicRead> {
-        match &self.route.state().rules.class {
-            RouteClass::PublicRead(class) => Some(class),
-            RouteClass::Direct(_) | RouteClass::Optional(_) | RouteClass::Composed(_) => None,
-        }
+        self.route.state().rules.class.read()
     }
 
     /// The date and the origin's limit of what an answer with these fields becomes.

@@ -75,7 +75,9 @@ where
                 | Reply::Streamed(_)
                 | Reply::Propagated(_)
                 | Reply::Composed { .. }
-                | Reply::Part { .. },
+                | Reply::Part { .. }
+                | Reply::Cached { .. }
+                | Reply::Shared { .. },
                 _,
             ) => {
                 let refusal = refusal(Reason::Unclassified, None, Default::default());

@@ -85,6 +85,7 @@ pub(super) fn reads(facts: RequestFacts) -> bool {
 pub(super) fn may_be_replaced(route: &Route, facts: RequestFacts) -> bool {
     match route.class {
         RouteClass::Direct(_) | RouteClass::Composed(_) => false,
+        RouteClass::CachedRead(_) => unreachable!("no route of the reference has a cache"),
         RouteClass::Optional(_) => reads(facts),
         RouteClass::PublicRead(_) => reads(facts) && facts.copies != CopyUse::Never,
     }
@@ -196,8 +197,8 @@ fn after_trouble(case: &Case<'_>, trouble: Trouble) -> Expected {
             }
             Err(word) => Expected::new(("rejected", "none", word), unavailable),
         },
-        RouteClass::Direct(_) | RouteClass::Composed(_) => {
-            unreachable!("a direct answer is never replaced, and a composed one has tests of its own")
+        RouteClass::Direct(_) | RouteClass::CachedRead(_) | RouteClass::Composed(_) => {
+            unreachable!("never replaced here")
         }
     }
 }

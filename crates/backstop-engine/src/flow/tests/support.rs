@@ -6,7 +6,8 @@ use std::time::Duration;
 use crate::engine::Engine;
 use crate::failure::{Failure, FailureKind, Phase, Sent};
 use crate::flow::{
-    Attempt, BodyFacts, Decision, Event, Flow, HeadFacts, Method, Reply, RequestFacts, Step, Trace,
+    Attempt, BodyFacts, Cached, Decision, Event, Filled, Flow, HeadFacts, Method, Reply, RequestFacts, Step,
+    Trace,
 };
 use crate::policy::{
     AfterRestart, Correct, Dependency, DependencyId, Direct, FixedAnswer, Incorrect, Mode, Optional, Origin,
@@ -162,11 +163,13 @@ pub(super) fn says(status: u16) -> Upstream {
 pub(super) struct Script {
     pub(super) upstream: Upstream,
     pub(super) copy: Result<Option<CopyFacts>, ()>,
+    pub(super) cached: Cached,
+    pub(super) filled: Filled,
 }
 
 impl Script {
     pub(super) fn new(upstream: Upstream) -> Self {
-        Self { upstream, copy: Ok(None) }
+        Self { upstream, copy: Ok(None), cached: Cached::Miss, filled: Filled::Apart }
     }
 
     pub(super) fn with_copy(self, copy: CopyFacts) -> Self {
@@ -196,6 +199,8 @@ pub(super) fn drive(flow: &mut Flow, script: &Script, now: Now) -> Decision {
                 _ => panic!("nothing to collect"),
             },
             Step::Load { .. } => Event::Copy(script.copy),
+            Step::Lookup { .. } => Event::Cached(script.cached),
+            Step::Join { .. } => Event::Filled(script.filled),
             Step::Done(decision) => {
                 drop(call);
                 return decision;
@@ -226,7 +231,7 @@ pub(super) fn called(engine: &Arc<Engine>, facts: RequestFacts, ns: u64) -> (Flo
 pub(super) fn status_of(reply: &Reply, upstream: u16) -> u16 {
     match reply {
         Reply::Collected(_) | Reply::Streamed(_) | Reply::Part { .. } => upstream,
-        Reply::Copy { .. } | Reply::Composed { .. } => 200,
+        Reply::Copy { .. } | Reply::Cached { .. } | Reply::Shared { .. } | Reply::Composed { .. } => 200,
         Reply::Fixed => FIXED_STATUS,
         Reply::Refusal(refusal) => refusal.status,
         Reply::Propagated(_) => 0,

@@ -178,7 +178,7 @@ fn every_answer_is_the_one_that_the_contract_names() {
                 for (stored, now, copy) in every_copy() {
                     let case = Case { route: &rules, facts, happened, copy };
                     if happens(&case) {
-                        check(&engine, &case, &Script { upstream, copy: stored }, now);
+                        check(&engine, &case, &Script { copy: stored, ..Script::new(upstream) }, now);
                         cases += 1;
                     }
                 }
@@ -211,7 +211,7 @@ fn a_dependency_that_is_not_asked_leads_to_the_same_alternatives() {
             for facts in every_request() {
                 for (stored, now, copy) in every_copy() {
                     let case = Case { route: &rules, facts, happened: Happened::NotAsked { word }, copy };
-                    let script = Script { upstream: Upstream::Errs, copy: stored };
+                    let script = Script { copy: stored, ..Script::new(Upstream::Errs) };
                     // Judged at the table's moment, the request having begun so long before.
                     let mut flow = begin(&engine, facts, START - late_ns);
                     let decision = drive(&mut flow, &script, now);
@@ -241,7 +241,7 @@ fn a_full_process_or_route_refuses_every_class_alike() {
             let held = super::support::called(&engine, super::support::GET, START);
             for facts in every_request() {
                 for (stored, now, _) in every_copy() {
-                    let script = Script { upstream: super::support::OK, copy: stored };
+                    let script = Script { copy: stored, ..Script::new(super::support::OK) };
                     let decision = drive(&mut begin(&engine, facts, START), &script, now);
                     let refused = Expected::new(("rejected", "none", "capacity"), 503);
                     assert_eq!(told(&decision, script.upstream), refused);
