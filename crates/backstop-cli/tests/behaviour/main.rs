@@ -9,6 +9,8 @@ mod age;
 mod breaker;
 mod broken_answers;
 mod client_errors;
+mod composed;
+mod composed_parts;
 mod coverage;
 mod credentials;
 mod deadline;
