@@ -23,6 +23,8 @@
 //! Before the class's alternative, a failure of a moment may lead back to the place once (Pause), and another dependency
 //! may be asked in the same way (`flow/call.rs`): both only where the policy says so.
 //!
+//! A `composed` route asks nobody itself: after ADMIT it awaits the answers of other routes (`flow/parts.rs`).
+//!
 //! The rules that hold everywhere:
 //! - Nothing below ADMIT raises what is in flight at the process or the route; alternatives count in the same places.
 //! - A refusal of the process or the route leads to no alternative, unless the route opens a limited lane for them.
@@ -36,6 +38,7 @@
 mod answer;
 mod cached;
 mod call;
+mod parts;
 mod run;
 mod settle;
 mod step;
@@ -45,6 +48,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::admission::{Permit, Waiting};
+use crate::composed::Gathered;
 use crate::deadline::Deadline;
 use crate::engine::{DependencyState, Engine, RouteState};
 use crate::failure::Cause;
@@ -71,12 +75,21 @@ pub struct RequestFacts {
     pub attempt: u32,
     /// Whether it can be sent a second time: its content, if any, is still there.
     pub repeatable: bool,
+    /// Of a part of a composed answer: when it is waited for no longer. It takes no place at the process; the request that
+    /// it is a part of holds one.
+    pub part_until: Option<Mono>,
 }
 
 impl RequestFacts {
     /// A plain GET, tried for the first time.
-    pub const GET: Self =
-        Self { method: Method::Get, copies: CopyUse::Full, credential: false, attempt: 1, repeatable: true };
+    pub const GET: Self = Self {
+        method: Method::Get,
+        copies: CopyUse::Full,
+        credential: false,
+        attempt: 1,
+        repeatable: true,
+        part_until: None,
+    };
 }
 
 /// What a request method promises (RFC 9110 section 9.2).
@@ -168,6 +181,7 @@ enum State {
     AwaitBody { attempt: AttemptId, head: HeadFacts },
     Alternative { cause: Cause },
     AwaitCopy { why: Why },
+    AwaitParts(Gathered),
     Answer(Answer),
     Done,
 }
@@ -219,7 +233,8 @@ impl Flow {
         trace: Trace,
     ) -> Self {
         let rules = &engine.route(route).rules;
-        let deadline = Deadline::new(now.mono, rules.deadline, reserves(&rules.class));
+        let time = facts.time_within(rules.deadline, now.mono);
+        let deadline = Deadline::new(now.mono, time, reserves(&rules.class));
         let (role, state) = (Role::Request, State::Admit);
         Self::new(engine, route, facts, now, entropy, trace, deadline, role, state)
     }
@@ -326,8 +341,9 @@ impl Flow {
         // Only ever further: the driver reports the sum so far.
         self.client_waited = self.client_waited.max(waited);
         let rules = &self.route().rules;
+        let time = self.facts.time_within(rules.deadline, self.begun.mono);
         self.deadline =
-            Deadline::new(self.begun.mono.after(self.client_waited), rules.deadline, reserves(&rules.class));
+            Deadline::new(self.begun.mono.after(self.client_waited), time, reserves(&rules.class));
     }
 
     fn expects_head_of(&self, attempt: AttemptId) -> bool {
@@ -366,7 +382,7 @@ impl Drop for Flow {
 /// Whether a part of the deadline is kept for an alternative.
 const fn reserves(class: &RouteClass) -> bool {
     match class {
-        RouteClass::Direct(_) => false,
+        RouteClass::Direct(_) | RouteClass::Composed(_) => false,
         RouteClass::CachedRead(cached) => cached.local_copy,
         RouteClass::PublicRead(_) | RouteClass::Optional(_) => true,
     }

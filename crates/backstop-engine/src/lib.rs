@@ -16,6 +16,7 @@
 //! | [`retry_after`] | when who was refused may come back |
 //! | [`health`] | what a dependency that failed is still given, and how it comes back |
 //! | [`snapshot`] | when an answer is a copy's, and when a copy may still be served |
+//! | [`composed`] | what an answer comes to that is put together from others |
 //! | [`outcome`] | what a request came to |
 //! | [`status`] | which HTTP status a refusal has |
 //! | [`fills`] | what may be read for a shared cache |
@@ -27,6 +28,7 @@
 
 pub mod admission;
 pub mod alternative;
+pub mod composed;
 pub mod coverage;
 pub mod deadline;
 pub mod engine;

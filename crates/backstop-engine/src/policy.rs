@@ -4,12 +4,19 @@
 //! (a copy on a route that has effects, say) cannot be written down. Values are already validated by whoever builds
 //! the policy (the policy file or the library's builders); [`Policy::validate`] holds what the engine relies on.
 
+mod status_set;
+mod validate;
+
 use std::time::Duration;
 
 use crate::alternative::Verified;
+use crate::composed::Composed;
 use crate::health::{BreakerRules, RecoveryRules};
 use crate::resource::ResourceRules;
 use crate::retry;
+
+pub use status_set::StatusSet;
+pub use validate::PolicyError;
 
 /// Where a rule was written. The policy file maps it to a place in the text; the engine only carries it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -23,6 +30,11 @@ impl Origin {
 /// Position of a dependency in [`Policy::dependencies`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DependencyId(pub u16);
+
+impl DependencyId {
+    /// No dependency: of a route that asks others only.
+    pub const NONE: DependencyId = DependencyId(u16::MAX);
+}
 
 /// Position of a resource in [`Policy::resources`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -113,7 +125,7 @@ pub struct Route {
     pub name: Box<str>,
     /// The business function it serves, such as `browse`.
     pub function: Option<Box<str>>,
-    /// What is asked first.
+    /// What is asked first; [`DependencyId::NONE`] on a `composed` route.
     pub dependency: DependencyId,
     /// From the complete request head to the last byte at a reading client.
     pub deadline: Duration,
@@ -231,6 +243,8 @@ pub enum RouteClass {
     CachedRead(CachedRead),
     /// Left out, or a general answer prepared beforehand.
     Optional(Optional),
+    /// Put together from the answers of other routes.
+    Composed(Composed),
 }
 
 impl RouteClass {
@@ -241,6 +255,18 @@ impl RouteClass {
             RouteClass::PublicRead(_) => "public_read",
             RouteClass::CachedRead(_) => "cached_read",
             RouteClass::Optional(_) => "optional",
+            RouteClass::Composed(_) => "composed",
+        }
+    }
+
+    /// The largest answer that is held back until it is complete, in bytes. What is larger streams, and is no part of a
+    /// composed answer.
+    pub const fn buffer_bytes(&self) -> u64 {
+        const OTHERS: u64 = 1 << 20;
+        match self {
+            RouteClass::PublicRead(read) => read.buffer_bytes,
+            RouteClass::CachedRead(cached) => cached.read.buffer_bytes,
+            RouteClass::Direct(_) | RouteClass::Optional(_) | RouteClass::Composed(_) => OTHERS,
         }
     }
 
@@ -249,7 +275,7 @@ impl RouteClass {
         match self {
             RouteClass::PublicRead(read) => Some(read),
             RouteClass::CachedRead(cached) => Some(&cached.read),
-            RouteClass::Direct(_) | RouteClass::Optional(_) => None,
+            RouteClass::Direct(_) | RouteClass::Optional(_) | RouteClass::Composed(_) => None,
         }
     }
 
@@ -257,7 +283,10 @@ impl RouteClass {
     pub const fn cached(&self) -> Option<&CachedRead> {
         match self {
             RouteClass::CachedRead(cached) => Some(cached),
-            RouteClass::Direct(_) | RouteClass::PublicRead(_) | RouteClass::Optional(_) => None,
+            RouteClass::Direct(_)
+            | RouteClass::PublicRead(_)
+            | RouteClass::Optional(_)
+            | RouteClass::Composed(_) => None,
         }
     }
 
@@ -266,7 +295,7 @@ impl RouteClass {
         match self {
             RouteClass::PublicRead(_) => true,
             RouteClass::CachedRead(cached) => cached.local_copy,
-            RouteClass::Direct(_) | RouteClass::Optional(_) => false,
+            RouteClass::Direct(_) | RouteClass::Optional(_) | RouteClass::Composed(_) => false,
         }
     }
 }
@@ -341,6 +370,17 @@ pub struct FillRules {
 pub struct Optional {
     /// What stands in for the optional part.
     pub otherwise: Otherwise,
+    /// `Accept-Language` is negotiated to one of these; empty leaves the field alone.
+    pub languages: Vec<Box<str>>,
+    /// What stands in where one of these languages was negotiated. The general answer is for everybody else.
+    pub by_language: Vec<(Box<str>, FixedAnswer)>,
+}
+
+impl Optional {
+    /// One stand-in for everybody.
+    pub const fn new(otherwise: Otherwise) -> Self {
+        Self { otherwise, languages: Vec::new(), by_language: Vec::new() }
+    }
 }
 
 /// The stand-in of an optional part.
@@ -431,210 +471,4 @@ pub enum UnavailableStatus {
     Contract,
     /// 502 or 504 by the cause.
     Cause,
-}
-
-/// A small set of HTTP statuses from 100 to 599.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StatusSet([u64; 8]);
-
-impl StatusSet {
-    /// No status.
-    pub const EMPTY: StatusSet = StatusSet([0; 8]);
-
-    /// The set of the given statuses; those outside 100 to 599 are left out.
-    pub fn of(statuses: &[u16]) -> Self {
-        let mut set = Self::EMPTY;
-        for &status in statuses {
-            set.insert(status);
-        }
-        set
-    }
-
-    /// Adds a status; one outside 100 to 599 changes nothing.
-    pub fn insert(&mut self, status: u16) {
-        if let Some((word, bit)) = Self::place(status)
-            && let Some(word) = self.0.get_mut(word)
-        {
-            *word |= bit;
-        }
-    }
-
-    /// Whether the status is in the set.
-    pub fn contains(&self, status: u16) -> bool {
-        Self::place(status).is_some_and(|(word, bit)| self.0.get(word).is_some_and(|word| word & bit != 0))
-    }
-
-    /// Whether the set is empty.
-    pub fn is_empty(&self) -> bool {
-        self.0 == [0; 8]
-    }
-
-    fn place(status: u16) -> Option<(usize, u64)> {
-        (100..600).contains(&status).then(|| {
-            let index = usize::from(status) - 100;
-            (index / 64, 1 << (index % 64))
-        })
-    }
-}
-
-/// A policy that the engine cannot run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PolicyError {
-    /// A route names a dependency that does not exist.
-    UnknownDependency {
-        /// The route.
-        route: Box<str>,
-    },
-    /// A dependency names a resource that does not exist.
-    UnknownResource {
-        /// The dependency.
-        dependency: Box<str>,
-    },
-    /// A limit or a time that must be positive is zero.
-    Zero {
-        /// The route or dependency.
-        name: Box<str>,
-        /// The field.
-        field: &'static str,
-    },
-    /// A route names a cache that does not exist.
-    UnknownCache {
-        /// The route.
-        route: Box<str>,
-    },
-    /// More routes, dependencies, caches or resources than can be numbered (65 535).
-    TooMany,
-}
-
-impl std::fmt::Display for PolicyError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            PolicyError::UnknownDependency { route } => {
-                write!(f, "route `{route}` names a dependency that the policy does not define")
-            }
-            PolicyError::UnknownResource { dependency } => {
-                write!(f, "dependency `{dependency}` names a resource that the policy does not define")
-            }
-            PolicyError::UnknownCache { route } => {
-                write!(f, "route `{route}` names a cache that the policy does not define")
-            }
-            PolicyError::Zero { name, field } => write!(f, "`{field}` of `{name}` must be greater than zero"),
-            PolicyError::TooMany => f.write_str(
-                "a policy holds at most 65535 routes, and as many dependencies, caches and resources",
-            ),
-        }
-    }
-}
-
-impl std::error::Error for PolicyError {}
-
-impl Policy {
-    /// Checks what the engine relies on.
-    ///
-    /// # Errors
-    /// The first rule that does not hold.
-    pub fn validate(&self) -> Result<(), PolicyError> {
-        let zero = |name: &str, field| PolicyError::Zero { name: name.into(), field };
-        let most = usize::from(u16::MAX);
-        if [self.routes.len(), self.dependencies.len(), self.caches.len(), self.resources.len()]
-            .iter()
-            .any(|&count| count > most)
-        {
-            return Err(PolicyError::TooMany);
-        }
-        if self.in_flight == 0 {
-            return Err(zero("gateway", "in_flight"));
-        }
-        for dependency in &self.dependencies {
-            if dependency.connections == 0 {
-                return Err(zero(&dependency.name, "connections"));
-            }
-            if dependency.uses.iter().any(|resource| usize::from(resource.0) >= self.resources.len()) {
-                return Err(PolicyError::UnknownResource { dependency: dependency.name.clone() });
-            }
-        }
-        for route in &self.routes {
-            let mut asked = route.alternative.iter().map(|alternative| alternative.dependency);
-            let is_unknown = |id: DependencyId| usize::from(id.0) >= self.dependencies.len();
-            if is_unknown(route.dependency) || asked.any(is_unknown) {
-                return Err(PolicyError::UnknownDependency { route: route.name.clone() });
-            }
-            if route.deadline.is_zero() {
-                return Err(zero(&route.name, "deadline"));
-            }
-            if route.in_flight == 0 {
-                return Err(zero(&route.name, "in_flight"));
-            }
-            if route.class.read().is_some_and(|read| read.max_age.is_zero()) {
-                return Err(zero(&route.name, "max_age"));
-            }
-            if let Some(cached) = route.class.cached() {
-                self.validate_cached(&route.name, cached)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn validate_cached(&self, route: &str, cached: &CachedRead) -> Result<(), PolicyError> {
-        if usize::from(cached.cache.0) >= self.caches.len() {
-            return Err(PolicyError::UnknownCache { route: route.into() });
-        }
-        let fill = &cached.fill;
-        let zero = [
-            ("ttl", cached.ttl.is_zero()),
-            ("timeout", cached.timeout.is_zero()),
-            ("fill.concurrency", fill.concurrency == 0),
-            ("fill.rate", fill.rate == Some(0)),
-            ("fill.deadline", fill.deadline.is_zero()),
-            ("fill.waiters", fill.waiters == 0),
-        ];
-        match zero.iter().find(|(_, is_zero)| *is_zero) {
-            Some((field, _)) => Err(PolicyError::Zero { name: route.into(), field }),
-            None => Ok(()),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn status_set_holds_exactly_its_statuses() {
-        let set = StatusSet::of(&[100, 404, 599, 600, 99]);
-        for status in 0..1000 {
-            assert_eq!(set.contains(status), [100, 404, 599].contains(&status), "{status}");
-        }
-    }
-
-    /// A policy that is valid but for what a test adds.
-    fn policy() -> Policy {
-        let dependency = Dependency { name: "catalog".into(), connections: 1, ..Dependency::default() };
-        let route =
-            Route { name: "x".into(), deadline: Duration::from_secs(1), in_flight: 1, ..Route::default() };
-        Policy { in_flight: 1, dependencies: vec![dependency], routes: vec![route], ..Policy::default() }
-    }
-
-    #[test]
-    fn a_position_beyond_the_end_is_refused() {
-        let mut uses = policy();
-        assert_eq!(uses.validate(), Ok(()));
-        uses.dependencies[0].uses.push(ResourceId(0));
-        assert_eq!(uses.validate(), Err(PolicyError::UnknownResource { dependency: "catalog".into() }));
-        uses.resources.push(ResourceRules {
-            name: "db".into(),
-            concurrency: Some(1),
-            rate: None,
-            origin: Origin::NONE,
-        });
-        assert_eq!(uses.validate(), Ok(()));
-
-        let mut asks = policy();
-        let alternative =
-            |id| AlternativeRules { dependency: DependencyId(id), verified: None, origin: Origin::NONE };
-        asks.routes[0].alternative = Some(alternative(1));
-        assert_eq!(asks.validate(), Err(PolicyError::UnknownDependency { route: "x".into() }));
-        asks.routes[0].alternative = Some(alternative(0));
-        assert_eq!(asks.validate(), Ok(()));
-    }
 }

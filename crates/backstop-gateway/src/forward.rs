@@ -139,13 +139,15 @@ impl<'a> Forward<'a> {
 /// Has a read made on this thread, whether or not anybody still waits for it, and then the cache told.
 async fn fill(thread: Rc<Thread>, route: RouteId, target: Uri, leading: Leading, tell: Tell) {
     let Some(forward) = Forward::of(&thread, route, target) else { return };
-    let entropy =
-        std::hash::BuildHasher::hash_one(&thread.entropy, thread.fills.replace(thread.fills.get() + 1));
+    let entropy = thread.entropy(thread.fills.replace(thread.fills.get() + 1), OF_A_FILL);
     let (landing, for_cache) = leading.run(&forward, RequestContent::none(), entropy).await;
     let _nobody_waits_any_more = tell.send(landing);
     let shared = &thread.shared;
     thread.caches.keep(&shared.engine, route, for_cache, shared.clock.mono()).await;
 }
+
+/// No request has as many parts.
+const OF_A_FILL: u64 = u64::MAX;
 
 type Tell = oneshot::Sender<Landing<AnswerBody<RequestContent>>>;
 

@@ -25,6 +25,7 @@ use crate::disk;
 use crate::edits::Edits;
 use crate::forward;
 use crate::log::Decisions;
+use crate::parts::PartRules;
 use crate::probe::{CannotProbe, Probe};
 use crate::router::{RouteConflict, Router};
 use crate::stack::{RouteStack, Shared};
@@ -374,6 +375,7 @@ fn route_stack(
         ignore_cookie: route.ignore_cookie,
         is_read: backstop.engine().route(id).rules.class.read().is_some(),
         response_edits: Edits::new(&route.response_headers),
+        parts: route.parts.iter().map(PartRules::new).collect(),
     })
 }
 

@@ -17,6 +17,7 @@ mod caches;
 #[path = "caches_absent.rs"]
 mod caches;
 mod client_body;
+mod composed;
 mod connection;
 mod disk;
 mod edits;
@@ -26,6 +27,7 @@ mod hop;
 mod interim;
 mod log;
 mod metrics;
+mod parts;
 mod probe;
 mod router;
 mod stack;

@@ -7,23 +7,25 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use backstop::canonical;
-use backstop::request::{AlsoKey, Examined, Personal};
+use backstop::request::{AlsoKey, Examined, PathParameters, Personal};
 use backstop::{Incoming as ToAnswer, ProtectedRoute, ReplyBody, problem, respond};
 use backstop_engine::flow::Account;
 use backstop_engine::outcome::Source;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE};
-use http::{HeaderMap, HeaderValue, Request, Response};
+use http::{HeaderMap, HeaderValue, Request, Response, Uri, request};
 use http_body::Body;
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 
 use crate::caches::Lanes;
 use crate::client_body::RequestContent;
+use crate::composed;
 use crate::edits::Edits;
 use crate::forward::{self, Forward};
 use crate::interim;
 use crate::log::Decisions;
+use crate::parts::PartRules;
 use crate::router::{Found, Router};
 use crate::strict::{self, Fault};
 use crate::tallies::Tallies;
@@ -63,6 +65,8 @@ pub(crate) struct RouteStack {
     /// Whether it is a `public_read`.
     pub(crate) is_read: bool,
     pub(crate) response_edits: Edits,
+    /// Of a composed route.
+    pub(crate) parts: Box<[PartRules]>,
 }
 
 /// What one thread has of its own.
@@ -75,6 +79,13 @@ pub(crate) struct Thread {
     pub(crate) entropy: std::hash::RandomState,
     /// Fills begun.
     pub(crate) fills: Cell<u64>,
+}
+
+impl Thread {
+    /// 64 bits for one call of the engine: of a request, by its number, or of one of its parts.
+    pub(crate) fn entropy(&self, number: u64, part: u64) -> u64 {
+        std::hash::BuildHasher::hash_one(&self.entropy, (number, part))
+    }
 }
 
 /// Answers one request.
@@ -102,27 +113,74 @@ pub(crate) async fn handle(
         return refuse(shared, Fault::NoRoute);
     };
     let Some(route) = shared.routes.get(usize::from(route.0)) else { return refuse(shared, Fault::NoRoute) };
-    // The router has seen the prefix; should it ever not be there, the path as a whole would be another resource.
-    let Some(target) = origin_form(&head.uri, route.forward.strip_prefix.as_ref()) else {
-        return refuse(shared, Fault::Path);
-    };
     // An announced length that is too large is refused before it takes a place or a byte.
     if strict::announced_length(&head.headers).is_some_and(|bytes| bytes > route.limits.body_bytes) {
         return refuse(shared, Fault::TooLarge);
     }
+    if let Some(client) = client {
+        client.set_reply_time(route.limits.reply_time);
+    }
+    if !route.parts.is_empty() {
+        let has_content = !incoming.is_end_stream();
+        let whole = composed::Whole { route, head, parameters, has_content, number, peer };
+        return composed::answer(thread, whole).await;
+    }
+    // The router has seen the prefix; should it ever not be there, the path as a whole would be another resource.
+    let Some(target) = origin_form(&head.uri, route.forward.strip_prefix.as_ref()) else {
+        return refuse(shared, Fault::Path);
+    };
 
-    // Hop-by-hop fields go and the operator's edits are made before anything is decided, so that a copy's key is made of
-    // what the dependency really sees.
+    make_ready(shared, route, &mut head, peer, !incoming.is_end_stream(), parameters);
+    if let Some(client) = client
+        && head.version == http::Version::HTTP_11
+    {
+        head.extensions.insert(client.forwarder());
+    }
+    let (content, upload) =
+        RequestContent::new(incoming, route.limits.body_bytes, route.limits.body_time, &shared.clock);
+
+    // From here on the engine decides: admission, deadline, what failed, what is answered instead.
+    let Some(upstream) = Forward::of(thread, route.id, target) else { return refuse(shared, Fault::NoRoute) };
+    let request = ToAnswer {
+        request: Request::from_parts(head, content),
+        upload: upload.as_deref(),
+        entropy: thread.entropy(number, 0),
+    };
+    let answering = respond(&route.protected, request, &upstream);
+    let answered: Result<_, Infallible> = match client {
+        Some(client) => client.alongside(answering).await,
+        None => answering.await,
+    };
+    let Ok(mut response) = answered;
+
+    let is_normal = dress(shared, route, &mut response);
+    // The rest of the request may never be read: the connection cannot be used for another one.
+    if !is_normal && upload.is_some() {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response.map(Either::Left)
+}
+
+/// Makes a request ready for its route: hop-by-hop fields go and the operator's edits are made before anything is decided, so
+/// that a copy's key is made of what the dependency really sees.
+pub(crate) fn make_ready(
+    shared: &Shared,
+    route: &RouteStack,
+    head: &mut request::Parts,
+    peer: SocketAddr,
+    has_content: bool,
+    parameters: PathParameters,
+) {
     let trusted = shared.trusted.iter().any(|range| range.contains(peer.ip()));
     // Whose request it is, by the client's own fields: the operator may remove a credential, or set one for all.
     let personal = head.headers.contains_key(AUTHORIZATION)
         || (head.headers.contains_key(COOKIE) && !route.ignore_cookie)
         // An answer to content of the request's own is nobody else's.
-        || (route.is_read && !incoming.is_end_stream());
+        || (route.is_read && has_content);
     if trusted && let Some(told) = told_by_the_trusted(&head.headers) {
         head.extensions.insert(AlsoKey(told));
     }
-    forward::prepare(&mut head, peer, trusted, &shared.via);
+    forward::prepare(head, peer, trusted, &shared.via);
     route.request_edits.apply(&mut head.headers);
     head.extensions.insert(Examined);
     if personal {
@@ -131,43 +189,26 @@ pub(crate) async fn handle(
     if !parameters.0.is_empty() {
         head.extensions.insert(parameters);
     }
-    if let Some(client) = client {
-        client.set_reply_time(route.limits.reply_time);
-        if head.version == http::Version::HTTP_11 {
-            head.extensions.insert(client.forwarder());
-        }
-    }
-    let (content, upload) =
-        RequestContent::new(incoming, route.limits.body_bytes, route.limits.body_time, &shared.clock);
+}
 
-    // From here on the engine decides: admission, deadline, what failed, what is answered instead.
-    let Some(upstream) = Forward::of(thread, route.id, target) else { return refuse(shared, Fault::NoRoute) };
-    let entropy = std::hash::BuildHasher::hash_one(&thread.entropy, number);
-    let request =
-        ToAnswer { request: Request::from_parts(head, content), upload: upload.as_deref(), entropy };
-    let answering = respond(&route.protected, request, &upstream);
-    let answered: Result<_, Infallible> = match client {
-        Some(client) => client.alongside(answering).await,
-        None => answering.await,
-    };
-    let Ok(mut response) = answered;
 
-    // After the decision: an edit can neither make a private answer storable nor change what a copy keeps.
-    let account = response.extensions_mut().remove::<Account>();
+/// Makes the operator's edits of a decided answer and writes it down if it is not normal. Whether it is.
+///
+/// After the decision: an edit can neither make a private answer storable nor change what a copy keeps.
+pub(crate) fn dress<B>(shared: &Shared, route: &RouteStack, response: &mut Response<B>) -> bool {
+    let account = response.extensions().get::<Account>().copied();
     match account.as_ref().map(|account| account.source) {
         Some(Source::None | Source::Prepared | Source::Omitted) => {
             route.response_edits.apply_to_own(response.headers_mut());
         }
+        // What a composed answer says of its lifetime is what its parts say together.
+        _ if !route.parts.is_empty() => route.response_edits.apply_to_own(response.headers_mut()),
         _ => route.response_edits.apply(response.headers_mut()),
     }
-    if let Some(account) = account {
-        shared.decisions.note(route.protected.state(), route.id, &account, shared.clock.mono());
-        // The rest of the request may never be read: the connection cannot be used for another one.
-        if upload.is_some() {
-            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-        }
+    if let Some(account) = &account {
+        shared.decisions.note(route.protected.state(), route.id, account, shared.clock.mono());
     }
-    response.map(Either::Left)
+    account.is_none()
 }
 
 /// What a trusted peer says of how it was asked, if it does: the dependency may answer by it.
@@ -186,7 +227,7 @@ fn told_by_the_trusted(headers: &HeaderMap) -> Option<Vec<u8>> {
 }
 
 /// A refusal that needs no decision.
-fn refuse(shared: &Shared, fault: Fault) -> Response<ReplyContent> {
+pub(crate) fn refuse(shared: &Shared, fault: Fault) -> Response<ReplyContent> {
     shared.tallies.refused(fault);
     shared.decisions.note_refused(fault, shared.clock.mono());
     let text = format!(

@@ -133,8 +133,14 @@ codes! {
     ProbesOverlap = "BS0324", Error, "a probe that outlasts its interval";
     OwnAddress = "BS0330", Error, "a dependency that is the gateway itself";
     NotJson = "BS0331", Error, "a rule for JSON where the answer is none";
-    CacheTimeout = "BS0340", Error, "a cache that is waited for too long";
-    OneCache = "BS0341", Error, "one cache with two settings";
+    PartPlaces = "BS0340", Error, "parts that cannot stand side by side";
+    PartClass = "BS0341", Error, "a route that cannot be a part";
+    PartParameter = "BS0342", Error, "a part's parameter that the path does not have";
+    PartNotMatched = "BS0343", Error, "a part that its route does not answer";
+    TooManyParts = "BS0344", Error, "too many parts";
+    PreparedLanguages = "BS0345", Error, "a prepared answer in a language that is never negotiated";
+    CacheTimeout = "BS0350", Error, "a cache that is waited for too long";
+    OneCache = "BS0351", Error, "one cache with two settings";
 
     NoCorrect = "BS0501", Warning, "a public read without a rule for what is correct";
     RouteAboveProcess = "BS0502", Warning, "a route's limit is above the process's";

@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 
 use crate::read::{Field, Need, Shape, Table as _};
 use crate::shape::{EvidenceTable, File};
+use crate::suggest::listed;
 
 /// The JSON Schema (draft 2020-12) of a policy file.
 pub fn json_schema() -> Json {
@@ -75,6 +76,7 @@ fn subsection(page: &mut String, path: &str, shape: &Shape) {
         Shape::Map { placeholder, value } => subsection(page, &join(path, placeholder), value),
         Shape::List(entry) | Shape::OneOrMany(entry) => subsection(page, path, entry),
         Shape::Text { .. }
+        | Shape::Either(..)
         | Shape::NumberOrText { .. }
         | Shape::Integer { .. }
         | Shape::Boolean
@@ -82,16 +84,28 @@ fn subsection(page: &mut String, path: &str, shape: &Shape) {
     }
 }
 
-/// What all choices share comes once, under `CLASS`; then each choice with its own keys.
+/// What more than half of the choices share comes once, under `CLASS`, with the names of those that lack it; then each choice
+/// with its own keys.
 fn one_of(page: &mut String, path: &str, choices: &[Field]) {
     let tables: Vec<_> =
         choices.iter().filter_map(|choice| Some((choice, table_fields(&choice.shape)?))).collect();
     let has =
         |fields: &[Field], field: &Field| fields.iter().any(|f| f.key == field.key && f.about == field.about);
     let Some((_, first)) = tables.first() else { return };
-    let in_all = |field: &&Field| tables.iter().all(|(_, fields)| has(fields, field));
-    let shared: Vec<_> = first.iter().filter(in_all).cloned().collect();
-    section(page, &join(path, "CLASS"), "What every class has, besides its own keys below.", &shared);
+    let lacking = |field: &Field| -> Vec<&str> {
+        tables.iter().filter(|(_, fields)| !has(fields, field)).map(|(choice, _)| choice.key).collect()
+    };
+    let shared: Vec<_> =
+        first.iter().filter(|field| lacking(field).len() * 2 < tables.len()).cloned().collect();
+    let shown = shared.iter().map(|field| match lacking(field).as_slice() {
+        [] => field.clone(),
+        without => {
+            let about = format!("{} Not in {}.", field.about, listed(without.iter().copied()));
+            Field { about, ..field.clone() }
+        }
+    });
+    let shown: Vec<_> = shown.collect();
+    section(page, &join(path, "CLASS"), "What classes share, besides their own keys below.", &shown);
     for (choice, fields) in &tables {
         let own: Vec<_> = fields.iter().filter(|field| !has(&shared, field)).cloned().collect();
         section(page, &join(path, choice.key), &choice.about, &own);

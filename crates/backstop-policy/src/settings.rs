@@ -173,12 +173,25 @@ pub struct RouteSettings {
     pub limits: RouteLimits,
     /// Routes whose copies a successful or unknown write withdraws. Copies of the same target are withdrawn always.
     pub withdraws: Vec<RouteId>,
+    /// What each part of a `composed` route is asked for, in the order of the engine's parts; empty on every other class.
+    pub parts: Vec<PartSettings>,
     /// Whether a request with `Cookie` may be answered from a copy: the field is removed before forwarding.
     pub ignore_cookie: bool,
     /// The evidence about its alternative, whether or not it counts at this moment.
     pub evidence: Option<EvidenceSettings>,
     /// Where it was written.
     pub origin: Origin,
+}
+
+/// What one part of a composed answer is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartSettings {
+    /// The route that answers it, whatever others might match the path.
+    pub route: RouteId,
+    /// Its path: literals, and parameters of the composed route's own path, each of one segment.
+    pub path: Template,
+    /// Its parameters as that route names them: each with what stands for it, in segments of `path`.
+    pub parameters: Vec<(Box<str>, Vec<Segment>)>,
 }
 
 /// What is known of the measurement behind an alternative; its figures are in the engine's policy.

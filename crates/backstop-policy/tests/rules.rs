@@ -445,10 +445,10 @@ fn no_duration_is_shorter_than_a_millisecond() {
 
 #[test]
 fn everything_of_a_later_version_is_named_as_such() {
-    for class in ["composed", "guarded", "effect"] {
+    for class in ["guarded", "effect"] {
         refused(&format!("[route.x.{class}]\nmatch = \"GET /x\"\n"), Code::NotAvailable);
     }
-    for key in ["authorizer", "mode", "operation_id", "parts"] {
+    for key in ["authorizer", "mode", "operation_id"] {
         refused(&direct(&format!("{key} = {{}}")), Code::NotAvailable);
         refused(&read(&format!("{key} = {{}}")), Code::NotAvailable);
     }

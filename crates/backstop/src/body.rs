@@ -257,6 +257,13 @@ pub(crate) struct Prefix {
     held: Option<Held>,
 }
 
+impl Prefix {
+    /// How much that is.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.pieces.iter().map(|piece| piece.len() as u64).sum()
+    }
+}
+
 /// An answer that was read as far as the limits allow.
 pub(crate) enum Collected<B> {
     /// It is complete.

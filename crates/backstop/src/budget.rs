@@ -81,6 +81,18 @@ impl Held {
         }
         grown
     }
+
+    /// Holds less.
+    pub(crate) fn shrink(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        self.budget.0.held.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Takes over what another answer holds.
+    pub(crate) fn join(&mut self, mut other: Held) {
+        self.bytes += std::mem::take(&mut other.bytes);
+    }
 }
 
 impl Drop for Held {
@@ -104,6 +116,21 @@ mod tests {
         drop(first);
         assert!(second.grow(60));
         drop(second);
+        assert_eq!(budget.now().bytes, 0);
+    }
+
+    #[test]
+    fn what_is_joined_is_held_once_and_what_shrinks_comes_back() {
+        let budget = Budget::default();
+        let (mut first, mut second) = (budget.hold(), budget.hold());
+        assert!(first.grow(60) && second.grow(40));
+        first.join(second);
+        assert_eq!(budget.now().bytes, 100);
+        first.shrink(30);
+        assert_eq!(budget.now().bytes, 70);
+        first.shrink(1000);
+        assert_eq!(budget.now().bytes, 0);
+        drop(first);
         assert_eq!(budget.now().bytes, 0);
     }
 

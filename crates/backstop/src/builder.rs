@@ -82,7 +82,7 @@ impl NeedsLimit {
     pub fn in_flight(self, in_flight: u32) -> Builder {
         let class = match self.kind {
             Kind::Direct => RouteClass::Direct(Direct::default()),
-            Kind::Optional(otherwise) => RouteClass::Optional(Optional { otherwise }),
+            Kind::Optional(otherwise) => RouteClass::Optional(Optional::new(otherwise)),
             Kind::PublicRead => RouteClass::PublicRead(PublicRead {
                 max_age: Duration::ZERO,
                 after_restart: AfterRestart::Verify,

@@ -111,11 +111,11 @@ impl Rules {
 }
 
 /// A media type without its parameters.
-fn essence(value: &str) -> &str {
+pub(crate) fn essence(value: &str) -> &str {
     value.split(';').next().unwrap_or_default().trim()
 }
 
-fn is_json(media_type: &str) -> bool {
+pub(crate) fn is_json(media_type: &str) -> bool {
     let media_type = media_type.to_ascii_lowercase();
     media_type == "application/json" || media_type == "text/json" || media_type.ends_with("+json")
 }

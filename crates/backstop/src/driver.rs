@@ -45,6 +45,11 @@ pub(crate) trait Hands {
     /// Holds the answer back until it is complete.
     fn collect(&mut self, attempt: AttemptId, limit_bytes: u64) -> impl Future<Output = Event>;
 
+    /// Begins what parts there are, on its first call, and waits for the next that comes.
+    fn parts(&mut self, _until: Mono) -> impl Future<Output = Event> {
+        std::future::ready(Event::TimeUp(None))
+    }
+
     /// Fetches the copy.
     fn load(&mut self) -> impl Future<Output = Event>;
 }
@@ -86,6 +91,10 @@ pub(crate) async fn drive<H: Hands>(
                 hands.let_go();
                 clock.sleep_until(until).await;
                 Event::TimeUp(None)
+            }
+            Step::Parts { until } => {
+                let event = within(hands.parts(until), clock, until).await;
+                event.unwrap_or(Event::TimeUp(None))
             }
             Step::Load { until } => {
                 let event = within(hands.load(), clock, until).await;

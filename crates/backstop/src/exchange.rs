@@ -4,13 +4,14 @@ mod hands;
 mod reply;
 
 use backstop_engine::flow::{Flow, Trace};
+use backstop_engine::policy::RouteClass;
 use http::{Request, Response};
 
 use crate::body::ReplyBody;
 use crate::driver::drive;
 use crate::fields::asks_to_explain;
 use crate::protected::ProtectedRoute;
-use crate::request::{Read, announces_content, facts, inbound_attempt};
+use crate::request::{PartOf, Read, announces_content, ask_for_language, facts, inbound_attempt};
 use crate::upload::UploadWatch;
 use crate::upstream::Upstream;
 
@@ -54,8 +55,14 @@ where
             let read = Read::prepare(class, &rules.name, &route.inner.fingerprint, &mut parts);
             (read.facts, Some(read))
         }
-        None => (facts(&parts), None),
+        None => {
+            if let RouteClass::Optional(class) = &rules.class {
+                ask_for_language(&class.languages, &mut parts);
+            }
+            (facts(&parts), None)
+        }
     };
+    facts.part_until = parts.extensions.get().map(|part: &PartOf| part.until);
     facts.repeatable =
         incoming.upload.is_none() && !announces_content(&parts.headers) && upstream.no_content().is_some();
     facts.attempt = inbound_attempt(&parts.headers);

@@ -61,6 +61,16 @@ pub fn backstop(account: &Account) -> HeaderValue {
     value(text)
 }
 
+/// The `Backstop` field of a composed answer, which names the routes of the parts that are omitted in an Inner List of
+/// tokens. Names of routes are tokens.
+pub(crate) fn backstop_of_whole(account: &Account, omitted: &[&str]) -> HeaderValue {
+    let field = backstop(account);
+    match (omitted, field.to_str()) {
+        ([], _) | (_, Err(_)) => field,
+        (names, Ok(text)) => value(format!("{text}, omitted=({})", names.join(" "))),
+    }
+}
+
 /// Describes an answer from a copy.
 pub fn describe_copy(
     headers: &mut HeaderMap,
@@ -245,6 +255,28 @@ mod tests {
         assert_eq!(backstop(&full), "outcome=rejected, reason=capacity");
         let normal = account(Outcome::Normal, Source::Primary, Reason::None, None, None);
         assert_eq!(backstop(&normal), "outcome=normal, source=primary");
+    }
+
+    #[test]
+    fn omitted_parts_are_named_in_an_inner_list() {
+        let cause = failed(FailureKind::ReadTimeout);
+        let told = account(Outcome::Fallback, Source::Omitted, Reason::Cause(cause), Some(cause), None);
+        let field = backstop_of_whole(&told, &["recommendations", "reviews.v2"]);
+        assert_eq!(
+            field,
+            "outcome=fallback, source=omitted, reason=read_timeout, omitted=(recommendations reviews.v2)"
+        );
+        let read: Dictionary = Parser::new(field.as_bytes()).parse().unwrap();
+        let Some(ListEntry::InnerList(list)) = read.get("omitted") else { panic!("{read:?}") };
+        let names: Vec<_> = list.items.iter().filter_map(|item| item.bare_item.as_token()).collect();
+        assert_eq!(
+            names.iter().map(|name| name.as_str()).collect::<Vec<_>>(),
+            ["recommendations", "reviews.v2"]
+        );
+        assert_eq!(backstop_of_whole(&told, &[]), backstop(&told));
+        let mut headers = HeaderMap::new();
+        headers.insert(BACKSTOP, field);
+        assert_eq!(degraded(&headers), Some(Duration::ZERO), "a gateway in front understands it");
     }
 
     /// RFC 9211 section 2: `hit` and `fwd` exclude each other; after a failed attempt it is `fwd`.

@@ -85,12 +85,19 @@ pub fn is_one_value(body: &[u8]) -> bool {
     one_value(body).is_some()
 }
 
+/// A JSON text without a byte order mark and white space around it.
+pub(crate) fn bare(body: &[u8]) -> &[u8] {
+    let without_mark = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+    without_mark.trim_ascii()
+}
+
 fn one_value(body: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)).ok()?;
     serde_json::from_str::<IgnoredAny>(text).ok().map(|_| text)
 }
 
-fn unescaped(token: &str) -> Option<Cow<'_, str>> {
+/// What a step of a JSON Pointer means (RFC 6901 section 4); `None` if it is none.
+pub(crate) fn unescaped(token: &str) -> Option<Cow<'_, str>> {
     if !token.contains('~') {
         return Some(Cow::Borrowed(token));
     }

@@ -4,16 +4,17 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use backstop_engine::engine::{Engine, RouteState};
-use backstop_engine::policy::{FixedAnswer, Policy, PolicyError, RouteClass, RouteId};
+use backstop_engine::policy::{Policy, PolicyError, RouteClass, RouteId};
 use backstop_store::{Copies, Withdrawal};
-use bytes::Bytes;
 use http::request::Parts;
 
 use crate::budget::{Budget, HeldBack};
 use crate::clock::Clock;
+use crate::compose::{NotAPlace, Object, varies_by};
 use crate::correct::Rules;
 use crate::driver::Waiters;
 use crate::fields::Speaker;
+use crate::fixed::Fixed;
 use crate::flights::Flights;
 use crate::json::NotAPointer;
 use crate::request::target;
@@ -69,6 +70,14 @@ pub enum SetupError {
         route: Box<str>,
         /// What is wrong.
         source: NotAPointer,
+    },
+    /// A part of a composed answer can stand nowhere.
+    #[error("route `{route}`: {source}")]
+    Place {
+        /// The route.
+        route: Box<str>,
+        /// What is wrong.
+        source: NotAPlace,
     },
     /// There is no route of that name.
     #[error("the policy has no route `{0}`")]
@@ -152,7 +161,7 @@ impl Backstop {
     /// value are not found any more.
     ///
     /// # Errors
-    /// If its `correct` rules cannot be used.
+    /// If its `correct` rules, or the places of its parts, cannot be used.
     pub fn route_by_id(
         &self,
         id: RouteId,
@@ -166,13 +175,25 @@ impl Backstop {
             None => Rules::default(),
         };
         let fixed = match &rules.class {
-            RouteClass::Optional(optional) => Some(Fixed::of(optional.otherwise.answer())),
-            RouteClass::Direct(_) | RouteClass::PublicRead(_) | RouteClass::CachedRead(_) => None,
+            RouteClass::Optional(optional) => Some(Fixed::of(optional)),
+            RouteClass::Direct(_)
+            | RouteClass::PublicRead(_)
+            | RouteClass::CachedRead(_)
+            | RouteClass::Composed(_) => None,
         };
-        let asked = &self.shared.engine.dependency(rules.dependency).rules.name;
+        let whole = match &rules.class {
+            RouteClass::Composed(composed) => {
+                let nowhere = |source| SetupError::Place { route: rules.name.clone(), source };
+                let object = Object::new(&composed.parts).map_err(nowhere)?;
+                Some(Whole { object, varies_by: varies_by(composed, &self.shared.engine) })
+            }
+            _ => None,
+        };
+        let dependencies = self.shared.engine.dependencies();
+        let asked = dependencies.get(usize::from(rules.dependency.0)).map_or("", |asked| &asked.rules.name);
         let fingerprint = fingerprint(&rules.class, asked, also);
-        let inner =
-            RouteInner { shared: Arc::clone(&self.shared), id, correct, fixed, withdraws, fingerprint };
+        let shared = Arc::clone(&self.shared);
+        let inner = RouteInner { shared, id, correct, fixed, whole, withdraws, fingerprint };
         Ok(ProtectedRoute { inner: Arc::new(inner) })
     }
 }
@@ -188,9 +209,17 @@ pub(crate) struct RouteInner {
     pub(crate) id: RouteId,
     pub(crate) correct: Rules,
     pub(crate) fixed: Option<Fixed>,
+    pub(crate) whole: Option<Whole>,
     withdraws: Box<Withdraws>,
     /// Copies of other rules under the same name are other copies.
     pub(crate) fingerprint: [u8; 8],
+}
+
+/// What a composed route answers with, ready for its parts.
+pub(crate) struct Whole {
+    pub(crate) object: Object,
+    /// Request fields by which its parts' routes choose their answers.
+    pub(crate) varies_by: Vec<Box<str>>,
 }
 
 /// What a copy depends on beside the request: whom it came from, what tells copies apart and what was demanded of them.
@@ -201,24 +230,6 @@ fn fingerprint(class: &RouteClass, asked: &str, also: &str) -> [u8; 8] {
     (asked, &read.key, &read.languages, also).hash(&mut hasher);
     format!("{:?} {:?}", read.correct, read.incorrect).hash(&mut hasher);
     hasher.finish().to_be_bytes()
-}
-
-/// The stand-in of an optional part, ready to send.
-pub(crate) struct Fixed {
-    pub(crate) status: http::StatusCode,
-    pub(crate) media_type: http::HeaderValue,
-    pub(crate) body: Bytes,
-}
-
-impl Fixed {
-    fn of(answer: &FixedAnswer) -> Self {
-        Self {
-            status: http::StatusCode::from_u16(answer.status).unwrap_or(http::StatusCode::OK),
-            media_type: http::HeaderValue::from_str(&answer.media_type)
-                .unwrap_or(http::HeaderValue::from_static("application/octet-stream")),
-            body: Bytes::copy_from_slice(&answer.body),
-        }
-    }
 }
 
 impl ProtectedRoute {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use backstop_engine::flow::{CopyUse, Method, RequestFacts};
 use backstop_engine::policy::{KeyPart, PublicRead};
+use backstop_engine::time::Mono;
 use backstop_store::{CopyKey, Target};
 use http::header::{
     ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, COOKIE, HOST,
@@ -40,6 +41,14 @@ pub struct Examined;
 /// Further bytes that tell copies apart, as an extension: what the dependency sees and no other part of the key holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlsoKey(pub Vec<u8>);
+
+/// Marks a request as a part of a composed answer, as an extension: when it is waited for no longer. Such a request takes no
+/// place at the process, because the one that it is a part of holds one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartOf {
+    /// The moment.
+    pub until: Mono,
+}
 
 /// What a method promises (RFC 9110 section 9.2.1); an unknown method promises nothing.
 pub fn method(method: &http::Method) -> Method {
@@ -92,12 +101,7 @@ impl Read {
     ///
     /// `fingerprint` tells copies of these rules from those of other rules under the same name.
     pub fn prepare(rules: &PublicRead, route: &str, fingerprint: &[u8], parts: &mut Parts) -> Self {
-        let language: Option<Box<str>> = negotiate(&rules.languages, &parts.headers).map(Into::into);
-        if let Some(language) = &language
-            && let Ok(value) = HeaderValue::from_str(language)
-        {
-            parts.headers.insert(ACCEPT_LANGUAGE, value);
-        }
+        let language = ask_for_language(&rules.languages, parts);
         parts.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         // Whoever is asked and chooses by the host, byte for byte, is asked for the host that is in the key.
         if let Some(host) = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).map(canonical::host)
@@ -139,6 +143,15 @@ impl Read {
         let key = CopyKey { target: target(parts), route: route.into(), partition: partition.into() };
         Self { facts, key, language }
     }
+}
+
+/// Negotiates the language. Whoever is asked is asked for that one; where none is negotiated, as the client asked.
+pub(crate) fn ask_for_language(languages: &[Box<str>], parts: &mut Parts) -> Option<Box<str>> {
+    let language = negotiate(languages, &parts.headers)?;
+    if let Ok(value) = HeaderValue::from_str(language) {
+        parts.headers.insert(ACCEPT_LANGUAGE, value);
+    }
+    Some(language.into())
 }
 
 /// The request's value of a key part, or `None` where it has none.

@@ -67,6 +67,33 @@ pub fn unasked(headers: &HeaderMap) -> OriginLimit {
     }
 }
 
+/// What an answer says to every cache about how long it is fresh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Freshness {
+    /// `private` or `no-store`.
+    NotShared,
+    /// To be asked about every time: it says so, or says nothing of how long.
+    AskAgain,
+    /// For this long.
+    For(Duration),
+}
+
+impl Freshness {
+    /// Reads it from an answer's fields. Of two lifetimes the shorter counts, whomever it is for.
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        let directives = Directives::of_cache_control(headers);
+        if directives.private || directives.no_store {
+            return Self::NotShared;
+        }
+        let said = [directives.max_age, directives.s_maxage].into_iter().flatten();
+        let lifetime = said.map(Option::unwrap_or_default).min().or_else(|| expires(headers));
+        match lifetime {
+            Some(lifetime) if !directives.no_cache && !directives.must_revalidate => Self::For(lifetime),
+            _ => Self::AskAgain,
+        }
+    }
+}
+
 /// The age that an answer already has when it comes (RFC 9111 section 5.1): the first member, ignored unless it is a
 /// non-negative integer.
 pub fn received_age(headers: &HeaderMap) -> Duration {

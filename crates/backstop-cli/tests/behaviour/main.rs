@@ -11,6 +11,8 @@ mod broken_answers;
 mod cache_outage;
 mod cached_read;
 mod client_errors;
+mod composed;
+mod composed_parts;
 mod coverage;
 mod credentials;
 mod deadline;

@@ -8,12 +8,16 @@ use backstop_lab::client::{self, Response};
 use backstop_lab::origin::{Behaviour, Gate, Matcher, Origin};
 use tokio::task::JoinHandle;
 
-use crate::support::gateway::folder;
+use crate::support::gateway::{folder, output};
 use crate::support::{BOUND, Gateway, Hand, Outcomes, Policy, expect, product, products, run};
 
 const GENERAL: &str = r#"["7","8","9"]"#;
 const LEFT_OUT: &str = "otherwise = { omit = { status = 200, type = \"application/json\", body = \"[]\" } }";
 const PREPARED: &str = "otherwise = { prepared = \"general.json\" }";
+const BY_LANGUAGE: &str = r#"languages = ["es", "en"]
+otherwise = { prepared = { es = "general.es.json", en = "general.en.json", default = "general.json" } }"#;
+const SPANISH_GENERAL: &str = r#"["siete"]"#;
+const ENGLISH_GENERAL: &str = r#"["seven"]"#;
 
 /// The shop and its recommender, each with an origin of its own.
 struct Both {
@@ -36,12 +40,23 @@ fn policy(catalog: SocketAddr, recommender: SocketAddr, otherwise: &str) -> Poli
 
 impl Both {
     async fn open(otherwise: &str) -> Self {
+        Self::with(otherwise, |policy| policy).await
+    }
+
+    async fn with(otherwise: &str, change: impl FnOnce(Policy) -> Policy) -> Self {
         let (catalog, recommender) = (Origin::start().await.unwrap(), Origin::start().await.unwrap());
         catalog.default(products("first"));
         recommender.default(Behaviour::json(r#"["1","2"]"#));
         let folder = folder();
-        std::fs::write(folder.join("general.json"), GENERAL).unwrap();
-        let mut gateway = Gateway::start_in(&folder, &policy(catalog.addr(), recommender.addr(), otherwise));
+        for (file, content) in [
+            ("general.json", GENERAL),
+            ("general.es.json", SPANISH_GENERAL),
+            ("general.en.json", ENGLISH_GENERAL),
+        ] {
+            std::fs::write(folder.join(file), content).unwrap();
+        }
+        let policy = change(policy(catalog.addr(), recommender.addr(), otherwise));
+        let mut gateway = Gateway::start_in(&folder, &policy);
         crate::support::shop::HOST.clone_into(&mut gateway.host);
         let mut hand = gateway.hand();
         hand.freeze();
@@ -163,6 +178,114 @@ fn main_reads_never_wait_behind_a_hanging_part() {
             assert_eq!(both.recommendations().await.status(), 503, "the excess is refused at once");
         }
         assert_eq!((both.catalog.count(), both.recommender.count()), (50, 2));
+        drop(held);
+    });
+}
+
+/// The stand-in of the negotiated language (RFC 4647 section 3.4), and the general one for everybody else; the recommender is
+/// asked for the same language.
+#[test]
+fn a_prepared_answer_is_in_the_negotiated_language() {
+    run(async {
+        let both = Both::open(BY_LANGUAGE).await;
+        let table = [
+            ("es-MX, en;q=0.8", "es", SPANISH_GENERAL, Some("es")),
+            ("de, en;q=0.5, es;q=0.4", "en", ENGLISH_GENERAL, Some("en")),
+            ("de", "de", GENERAL, None),
+            ("es;q=0, en;q=0", "es;q=0, en;q=0", GENERAL, None),
+        ];
+        for (accepted, sent, body, language) in table {
+            both.recommender.forget();
+            let fields = [("Accept-Language", accepted)];
+            let live = both.gateway.get("/p/1/recommendations", &fields).await;
+            expect::live(&live, 200, r#"["1","2"]"#);
+            both.recommender.on(Matcher::any(), Behaviour::reset().times(1));
+            let general = both.gateway.get("/p/1/recommendations", &fields).await;
+            stood_in(&general, body, "prepared", "reset");
+            assert_eq!(general.header("content-language"), language, "{accepted}");
+            assert_eq!(general.header("vary"), Some("accept-language"), "{accepted}");
+            for asked in both.recommender.requests() {
+                assert_eq!(asked.header("accept-language"), Some(sent));
+            }
+        }
+        both.recommender.on(Matcher::any(), Behaviour::reset());
+        let none = both.recommendations().await;
+        stood_in(&none, GENERAL, "prepared", "reset");
+        let head =
+            both.gateway.request("HEAD", "/p/1/recommendations", &[("Accept-Language", "en")], b"").await;
+        assert_eq!((head.status(), head.text().as_str()), (200, ""));
+        assert_eq!(head.header("content-language"), Some("en"));
+        assert_eq!(head.header("content-length"), Some(ENGLISH_GENERAL.len().to_string().as_str()));
+    });
+}
+
+/// One answer for everybody depends on no field of the request.
+#[test]
+fn one_prepared_answer_varies_by_nothing() {
+    run(async {
+        let both = Both::open(PREPARED).await;
+        both.recommender.on(Matcher::any(), Behaviour::reset());
+        let general = both.gateway.get("/p/1/recommendations", &[("Accept-Language", "es")]).await;
+        stood_in(&general, GENERAL, "prepared", "reset");
+        assert_eq!((general.header("vary"), general.header("content-language")), (None, None));
+    });
+}
+
+/// The whole policy is refused, by `check` and by `run`, with the line that names the file.
+#[test]
+fn a_language_file_that_cannot_be_used_refuses_the_policy() {
+    let address = "127.0.0.1:9".parse().unwrap();
+    let text = policy(address, address, BY_LANGUAGE).text();
+    let line = text.lines().position(|line| line.contains("general.es.json")).unwrap() + 1;
+    let column = text.lines().nth(line - 1).unwrap().find("\"general.es.json\"").unwrap() + 1;
+    for (content, why) in [
+        (None, "No such file"),
+        (Some("[\"siete\"".to_owned()), "not exactly one JSON value"),
+        (Some(format!("\"{}\"", "x".repeat(1 << 20))), "larger than 1 MiB"),
+    ] {
+        let folder = folder();
+        std::fs::write(folder.join("policy.toml"), &text).unwrap();
+        std::fs::write(folder.join("general.json"), GENERAL).unwrap();
+        std::fs::write(folder.join("general.en.json"), ENGLISH_GENERAL).unwrap();
+        if let Some(content) = content {
+            std::fs::write(folder.join("general.es.json"), content).unwrap();
+        }
+        let (status, out, _) = output(&["check", "policy.toml"], &folder);
+        assert_eq!(status.code(), Some(1), "{out}");
+        assert!(out.contains("error[BS0220]") && out.contains(why), "{out}");
+        assert!(out.contains(&format!("policy.toml:{line}:{column}")), "{out}");
+        let (status, _, err) = output(&["run", "policy.toml"], &folder);
+        assert_eq!(status.code(), Some(2), "{err}");
+        assert!(!err.contains("listening on"), "{err}");
+    }
+}
+
+/// Part and main reads share one dependency and a small process: the part has two places, hangs in both of them, and a crowd
+/// asks for it. Eight connections and ten places leave six and eight to the main reads.
+#[test]
+fn a_part_on_the_same_dependency_takes_no_more_than_its_own_places() {
+    run(async {
+        let both = Both::with(LEFT_OUT, |policy| {
+            let lines = "match = \"GET /p/{id}/recommendations\"\ndependency = \"catalog\"\ndeadline = \"80ms\"\nin_flight = 2";
+            policy
+                .gateway("in_flight = 10")
+                .replace_table("dependency.catalog", |table| format!("{table}\nconnections = 8"))
+                .replace_route("recommendations.optional", &format!("{lines}\n{LEFT_OUT}"))
+        })
+        .await;
+        both.catalog.on(Matcher::path("/p/1/recommendations"), Behaviour::hang());
+        let held = [both.asking(), both.asking()];
+        both.catalog.wait_for(2, BOUND).await.unwrap();
+        let crowd: Vec<_> = (0..100).map(|_| both.asking()).collect();
+        for id in 1..=50 {
+            let id = id.to_string();
+            let live = both.gateway.get(&format!("/p/{id}"), &crate::support::shop::SPANISH).await;
+            expect::live(&live, 200, &product(&id, "first", "es"));
+        }
+        for refused in crowd {
+            assert_eq!(refused.await.unwrap().status(), 503, "at once: the clock stands still");
+        }
+        assert_eq!(both.catalog.count_of("GET", "/p/1/recommendations"), 2);
         drop(held);
     });
 }

@@ -61,7 +61,7 @@ fn a_right_policy_is_accepted() {
 
 #[test]
 fn classes_of_later_versions_are_not_available() {
-    for class in ["composed", "guarded", "effect"] {
+    for class in ["guarded", "effect"] {
         let lines = "match = \"GET /later\"\ndependency = \"catalog\"\ndeadline = \"1s\"\nin_flight = 1";
         not_available(
             &accepted().route(&format!("later.{class}"), lines).text(),

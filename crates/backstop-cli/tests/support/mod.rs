@@ -10,6 +10,7 @@ pub mod expect;
 pub mod gateway;
 pub mod hooks;
 pub mod metrics;
+pub mod page;
 pub mod policy;
 pub mod redis;
 pub mod shop;

@@ -96,6 +96,15 @@ impl Policy {
         self
     }
 
+    /// Changes the text of a table that is there.
+    pub fn replace_table(mut self, name: &str, change: impl Fn(&str) -> String) -> Self {
+        let header = format!("[{name}]\n");
+        for table in self.rest.iter_mut().filter(|table| table.starts_with(&header)) {
+            *table = change(table.as_str().trim_end()) + "\n";
+        }
+        self
+    }
+
     /// Replaces a route's whole table.
     pub fn replace_route(mut self, name_and_class: &str, lines: &str) -> Self {
         let header = format!("[route.{name_and_class}]\n");

@@ -269,7 +269,7 @@ impl Flow {
     /// No answer but Backstop's own.
     pub(super) fn refuse(&self, reason: Reason, cause: Option<Cause>, rule: Origin) -> Answer {
         let outcome = match reason {
-            Reason::Cause(Cause::Failed(_)) | Reason::Unclassified => Outcome::Failed,
+            Reason::Cause(Cause::Failed(_)) | Reason::Incorrect | Reason::Unclassified => Outcome::Failed,
             Reason::ClientLeft => Outcome::Abandoned,
             _ => Outcome::Rejected,
         };

@@ -122,6 +122,7 @@ impl Flow {
         match self.state {
             State::AwaitPlace { .. } => self.try_place(true),
             State::Pause { .. } => self.state = State::Place,
+            State::AwaitParts(_) => self.parts_time_up(),
             State::AwaitCached { .. } => self.cache_was_silent(now),
             State::AwaitFill => {
                 let failure = Failure::new(FailureKind::ReadTimeout, Phase::Head, Sent::Maybe);
@@ -258,7 +259,7 @@ impl Flow {
         match &self.route().rules.class {
             RouteClass::PublicRead(_) | RouteClass::CachedRead(_) => State::AwaitCopy { why },
             RouteClass::Optional(optional) => State::Answer(self.fixed(why, &optional.otherwise)),
-            RouteClass::Direct(_) => {
+            RouteClass::Direct(_) | RouteClass::Composed(_) => {
                 State::Answer(self.refuse(why.reason(), why.cause(), self.route().rules.origins.route))
             }
         }
@@ -294,7 +295,9 @@ impl Flow {
     fn share(&self) -> ClassShare {
         match self.route().rules.class {
             RouteClass::Optional(_) => ClassShare::Optional,
-            RouteClass::PublicRead(_) | RouteClass::CachedRead(_) => ClassShare::Read,
+            RouteClass::PublicRead(_) | RouteClass::CachedRead(_) | RouteClass::Composed(_) => {
+                ClassShare::Read
+            }
             RouteClass::Direct(_) if self.is_safe() => ClassShare::Read,
             RouteClass::Direct(_) => ClassShare::Effect,
         }

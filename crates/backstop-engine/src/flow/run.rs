@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use crate::admission::{Excess, Permit, Turn};
+use crate::composed::Gathered;
 use crate::failure::{Failure, FailureKind, Phase, Sent};
 use crate::fills::FillEnd;
 use crate::outcome::{Reason, Scope};
-use crate::policy::{Mode, Origin, RouteClass};
+use crate::policy::{DependencyId, Mode, Origin, RouteClass};
 use crate::snapshot::{CopyFacts, CopyRefusal, CopyRules, judge};
 use crate::time::{Mono, Now};
 
@@ -47,6 +48,7 @@ impl Flow {
                         limit_bytes: self.buffer_bytes(),
                     };
                 }
+                State::AwaitParts(_) => return Step::Parts { until: self.deadline.alternative_end() },
                 State::AwaitCopy { .. } => return Step::Load { until: self.deadline.alternative_end() },
                 // An attempt is announced once; a driver that asks again without an event has lost it.
                 State::AwaitHead { .. } => {
@@ -86,7 +88,7 @@ impl Flow {
             }
             Event::Body { attempt, body } if self.is_current(attempt) => match self.state {
                 State::AwaitBody { head, .. } => self.state = self.body(attempt, head, body, now.mono),
-                _ => self.dependency().tally.late(),
+                _ => self.late(),
             },
             Event::Failed { attempt, failure } if self.is_current(attempt) => {
                 self.state = self.failed(failure, None, now.mono)
@@ -95,7 +97,7 @@ impl Flow {
                 self.state = State::Answer(self.propagate(attempt, now.mono));
             }
             Event::Head { .. } | Event::Body { .. } | Event::Failed { .. } | Event::Propagated { .. } => {
-                self.dependency().tally.late();
+                self.late();
             }
             Event::Cached(cached) => self.cached(cached, now),
             Event::Filled(filled) => self.filled(filled, now),
@@ -110,6 +112,7 @@ impl Flow {
                     self.state = State::Answer(self.with_copy(why, verdict));
                 }
             }
+            Event::Part { number, facts } => self.part(number, facts),
             Event::ClientWaited(waited) => self.client_waited(waited),
             Event::ClientFault(_) if self.finished => {}
             Event::ClientFault(fault) => {
@@ -126,6 +129,13 @@ impl Flow {
         }
     }
 
+    fn late(&self) {
+        // A composed route asks nobody itself.
+        if self.asked != DependencyId::NONE {
+            self.dependency().tally.late();
+        }
+    }
+
     pub(super) fn excess(&self) -> Excess {
         match self.route().rules.mode {
             Mode::Enforce => Excess::Refuse,
@@ -134,18 +144,27 @@ impl Flow {
     }
 
     fn admit(&mut self, now: Mono) -> State {
-        if self.engine.is_draining() {
-            return State::Answer(self.refuse(Reason::Draining, None, Origin::NONE));
-        }
         let excess = self.excess();
-        let process = self.engine.process().try_acquire(Turn::Newcomer, excess);
-        let Some(process) = process else { return self.over_limit(Scope::Process, None, now) };
-        let Some(route) = self.route().in_flight.try_acquire(Turn::Newcomer, excess) else {
-            return self.over_limit(Scope::Route, Some(process), now);
+        // A part belongs to a request that was admitted.
+        let process = if self.facts.part_until.is_some() {
+            None
+        } else {
+            if self.engine.is_draining() {
+                return State::Answer(self.refuse(Reason::Draining, None, Origin::NONE));
+            }
+            let process = self.engine.process().try_acquire(Turn::Newcomer, excess);
+            let Some(process) = process else { return self.over_limit(Scope::Process, None, now) };
+            Some(process)
         };
-        self.places = [Some(process), Some(route)];
+        let Some(route) = self.route().in_flight.try_acquire(Turn::Newcomer, excess) else {
+            return self.over_limit(Scope::Route, process, now);
+        };
+        self.places = [process, Some(route)];
         self.trace.note(now, Origin::NONE, Note::Admitted);
         let class = &self.route().rules.class;
+        if matches!(class, RouteClass::Composed(_)) {
+            return State::AwaitParts(Gathered::default());
+        }
         if class.read().is_none() || !self.reads() {
             return State::Place;
         }
@@ -204,7 +223,7 @@ impl Flow {
             return false;
         }
         match &self.route().rules.class {
-            RouteClass::Direct(_) => false,
+            RouteClass::Direct(_) | RouteClass::Composed(_) => false,
             RouteClass::PublicRead(_) => self.copy_may_answer(),
             RouteClass::CachedRead(cached) => cached.local_copy && self.copy_may_answer(),
             RouteClass::Optional(_) => self.reads(),
@@ -212,9 +231,7 @@ impl Flow {
     }
 
     fn buffer_bytes(&self) -> u64 {
-        /// An optional part is small; what is larger streams.
-        const OPTIONAL_BUFFER_BYTES: u64 = 1 << 20;
-        self.route().rules.class.read().map_or(OPTIONAL_BUFFER_BYTES, |read| read.buffer_bytes)
+        self.route().rules.class.buffer_bytes()
     }
 
     fn judge_copy(&self, copy: Option<&CopyFacts>, now: Now) -> Result<Duration, CopyRefusal> {

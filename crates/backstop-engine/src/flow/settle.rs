@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::admission::Permit;
+use crate::composed::PartSet;
 use crate::engine::Engine;
 use crate::failure::{Cause, Failure};
 use crate::outcome::{Outcome, Reason, Source};
@@ -74,6 +75,18 @@ pub enum Reply {
     },
     /// The route's prepared answer, or the one that leaves the part out.
     Fixed,
+    /// The parts that fit, each in its place.
+    Composed {
+        /// Those that stand in it.
+        placed: PartSet,
+        /// Those that are omitted, by the composed route or by their own.
+        omitted: PartSet,
+    },
+    /// The answer of a required part, as it came.
+    Part {
+        /// Its number in the policy's order, from 0.
+        number: usize,
+    },
     /// Backstop's own.
     Refusal(Refusal),
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::admission::Permit;
+use crate::composed::PartFacts;
 use crate::failure::{Cause, Failure};
 use crate::policy::DependencyId;
 use crate::resource::{ResourcePermit, ResourcePermits};
@@ -60,6 +61,12 @@ pub enum Step {
     /// Fetch the copy: [`Event::Copy`]. From memory at once; from disk only while there is time.
     Load {
         /// The disk is not waited for any longer than this.
+        until: Mono,
+    },
+    /// Ask for the parts of a composed answer, all at once, and wait for the next that comes: [`Event::Part`], or
+    /// [`Event::TimeUp`] at `until`.
+    Parts {
+        /// No longer than this.
         until: Mono,
     },
     /// Answer.
@@ -163,6 +170,13 @@ pub enum Event {
     ClientWaited(Duration),
     /// The client's own request is at fault; the dependency is not.
     ClientFault(ClientFault),
+    /// A part of a composed answer came.
+    Part {
+        /// Its number in the policy's order, from 0.
+        number: usize,
+        /// What it is.
+        facts: PartFacts,
+    },
 }
 
 /// What a cache has for a request.

@@ -7,7 +7,7 @@
 //! | `contract` | the contract's own sentences, each with its values written out |
 //! | `table` | every class, failure, status, copy and method against the reference |
 //! | `cached` | reads through a shared cache |
-//! | `evidence`, `lane`, `queue`, `late`, `settlement`, `time`, `trace` | one subject each |
+//! | `evidence`, `lane`, `queue`, `late`, `parts`, `settlement`, `time`, `trace` | one subject each |
 //! | `model`, `requests`, `property` | many flows at once against plain counters |
 //! | `crowd` | thousands of flows that are cancelled or panic |
 
@@ -18,6 +18,7 @@ mod evidence;
 mod lane;
 mod late;
 mod model;
+mod parts;
 mod property;
 mod queue;
 mod reference;

@@ -1,5 +1,6 @@
 //! Answers known beforehand: prepared files and what stands for a part that is left out.
 
+use std::ops::Range;
 use std::path::Path;
 
 use backstop_engine::policy::{FixedAnswer, Otherwise};
@@ -8,12 +9,28 @@ use crate::check::View;
 use crate::code::Code;
 use crate::diagnostic::Finding;
 use crate::read::{At, Context};
-use crate::shape::{OmitTable, OtherwiseTable};
+use crate::shape::{OmitTable, OtherwiseTable, Prepared, Whom};
 use crate::source::FileSource;
-use crate::value::{Text, is_json, one_json_value};
+use crate::value::{Text, is_json, one_json_value, size_text};
 
 /// The stand-in of every route, in the file's order; `None` where a route has none (or it is wrong).
-pub(crate) type Answers = Vec<Option<Otherwise>>;
+pub(crate) type Answers = Vec<Option<StandIn>>;
+
+/// What stands in, in general and in certain languages.
+#[derive(Clone, Debug)]
+pub(crate) struct StandIn {
+    pub(crate) otherwise: Otherwise,
+    pub(crate) by_language: Vec<(Box<str>, FixedAnswer)>,
+}
+
+impl From<Otherwise> for StandIn {
+    fn from(otherwise: Otherwise) -> Self {
+        Self { otherwise, by_language: Vec::new() }
+    }
+}
+
+/// A prepared answer is kept in memory, and is a page at most.
+const MOST_BYTES: usize = 1 << 20;
 
 pub(crate) fn read(view: &View<'_>, files: &dyn FileSource, cx: &mut Context<'_>) -> Answers {
     view.routes()
@@ -24,21 +41,17 @@ pub(crate) fn read(view: &View<'_>, files: &dyn FileSource, cx: &mut Context<'_>
         .collect()
 }
 
-fn read_one(
-    otherwise: &At<OtherwiseTable>,
-    files: &dyn FileSource,
-    cx: &mut Context<'_>,
-) -> Option<Otherwise> {
+fn read_one(otherwise: &At<OtherwiseTable>, files: &dyn FileSource, cx: &mut Context<'_>) -> Option<StandIn> {
     let table = &otherwise.value;
     match (&table.prepared, &table.omit) {
-        (Some(file), None) => prepared(table, file, files, cx).map(Otherwise::Prepared),
+        (Some(prepared), None) => stand_in(table, prepared, files, cx),
         (None, Some(omit)) => {
             if let Some(media_type) = &table.media_type {
                 let message = "`type` beside `omit` belongs inside it";
                 let finding = Finding::new(Code::ExactlyOne, media_type.bytes.clone(), message);
                 cx.report(finding.help("write `omit = { status = 200, type = \"...\", body = \"...\" }`"));
             }
-            omitted(omit, cx).map(Otherwise::Omit)
+            omitted(omit, cx).map(Otherwise::Omit).map(StandIn::from)
         }
         (None, None) => {
             let message = "nothing says what stands in";
@@ -60,18 +73,49 @@ fn read_one(
     }
 }
 
+fn stand_in(
+    table: &OtherwiseTable,
+    prepared: &At<Prepared>,
+    files: &dyn FileSource,
+    cx: &mut Context<'_>,
+) -> Option<StandIn> {
+    let by_language = match &prepared.value {
+        Prepared::General(file) => {
+            let answer = self::prepared(table, file, &prepared.bytes, files, cx)?;
+            return Some(Otherwise::Prepared(answer).into());
+        }
+        Prepared::ByLanguage(by_language) => by_language,
+    };
+    // Every file is read, so that one pass tells of all that are wrong.
+    let read: Vec<_> = by_language
+        .entries
+        .iter()
+        .map(|(whom, file)| (&whom.value, self::prepared(table, &file.value, &file.bytes, files, cx)))
+        .collect();
+    let mut general = None;
+    let mut languages = Vec::new();
+    for (whom, answer) in read {
+        match whom {
+            Whom::Default => general = Some(answer?),
+            Whom::Language(tag) => languages.push((tag.clone(), answer?)),
+        }
+    }
+    Some(StandIn { otherwise: Otherwise::Prepared(general?), by_language: languages })
+}
+
 fn prepared(
     table: &OtherwiseTable,
-    file: &At<Text>,
+    file: &Text,
+    bytes: &Range<usize>,
     files: &dyn FileSource,
     cx: &mut Context<'_>,
 ) -> Option<FixedAnswer> {
-    let problem = |message: String| Finding::new(Code::PreparedFile, file.bytes.clone(), message);
-    let named = Path::new(&*file.value.0);
+    let problem = |message: String| Finding::new(Code::PreparedFile, bytes.clone(), message);
+    let named = Path::new(&*file.0);
     let path = Path::new(cx.file()).parent().map_or(named.to_owned(), |folder| folder.join(named));
     let media_type = table.media_type.as_ref().map(|given| &*given.value.0).or_else(|| by_extension(named));
     if media_type.is_none() {
-        let finding = problem(format!("the media type of `{}` is not known", file.value.0));
+        let finding = problem(format!("the media type of `{}` is not known", file.0));
         cx.report(finding.help("add `type = \"...\"` beside `prepared`"));
     }
     let body = match files.read(&path) {
@@ -83,10 +127,15 @@ fn prepared(
         }
     };
     let media_type = media_type?;
+    if body.len() > MOST_BYTES {
+        let finding = problem(format!("`{}` is larger than {}", file.0, size_text(MOST_BYTES as u64)));
+        cx.report(finding.help("a general answer is kept in memory; make it smaller"));
+        return None;
+    }
     if is_json(media_type)
         && let Err(error) = one_json_value(&body)
     {
-        let finding = problem(format!("`{}` is not exactly one JSON value: {error}", file.value.0));
+        let finding = problem(format!("`{}` is not exactly one JSON value: {error}", file.0));
         cx.report(finding.help("repair the file, or give it another `type`"));
         return None;
     }

@@ -108,7 +108,7 @@ fn telling(edits: &HeaderEditsTable, cx: &mut Context<'_>) {
 }
 
 fn negotiated_language(route: RouteView<'_>, cx: &mut Context<'_>) {
-    let Some(languages) = route.kept().and_then(|read| read.languages.as_ref()) else { return };
+    let Some(languages) = route.languages() else { return };
     if let Some(edits) = &route.common().request_headers {
         for name in set(&edits.value).chain(removed(&edits.value)) {
             if &*name.value.0 == "accept-language" {

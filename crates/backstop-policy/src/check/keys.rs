@@ -24,6 +24,9 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
             |s| s.value.0.to_string(),
             cx,
         );
+        let languages = route.languages().into_iter().flat_map(|languages| &languages.value.0);
+        repeated(languages, |language| language.value.0.to_ascii_lowercase(), cx);
+        prepared_languages(route, cx);
         let Some(read) = route.kept() else { continue };
         let key = || read.key.iter().flat_map(|key| &key.value.0);
         let echo = read.correct.iter().flat_map(|correct| &correct.value.echo);
@@ -32,8 +35,6 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
             language_without_languages(read, part, cx);
         }
         repeated(key(), |part| written(&part.value.0), cx);
-        let languages = read.languages.iter().flat_map(|languages| &languages.value.0);
-        repeated(languages, |language| language.value.0.to_ascii_lowercase(), cx);
         language_in_key(read, cx);
     }
 }
@@ -53,6 +54,37 @@ fn repeated<'a, T: 'a>(
             }
             Entry::Vacant(vacant) => {
                 vacant.insert(entry.bytes.clone());
+            }
+        }
+    }
+}
+
+/// A prepared answer has languages that the route negotiates, each once.
+fn prepared_languages(route: RouteView<'_>, cx: &mut Context<'_>) {
+    let otherwise = route.optional().and_then(|optional| optional.otherwise.as_ref());
+    let Some(prepared) = otherwise.and_then(|otherwise| otherwise.value.prepared.as_ref()) else { return };
+    repeated(prepared.value.languages().map(|(at, _)| at), |whom| whom.value.tag().to_ascii_lowercase(), cx);
+    for (at, tag) in prepared.value.languages() {
+        let finding = |message: String| Finding::new(Code::PreparedLanguages, at.bytes.clone(), message);
+        match route.languages() {
+            None => {
+                cx.report(
+                    finding(format!("`{tag}` is never negotiated: the route states no `languages`"))
+                        .help(format!("add `languages = [\"{tag}\"]` to the route")),
+                );
+                return;
+            }
+            Some(languages) => {
+                let known = || languages.value.0.iter().map(|language| &*language.value.0);
+                if known().any(|language| language.eq_ignore_ascii_case(tag)) {
+                    continue;
+                }
+                let finding = finding(format!("`{tag}` is not among the route's `languages`"))
+                    .related(languages.bytes.clone(), "negotiated to one of these");
+                cx.report(
+                    finding
+                        .help("nobody would get this answer: add the language there, or leave the file out"),
+                );
             }
         }
     }

@@ -84,11 +84,7 @@ fn writes_with_alternative(route: RouteView<'_>, cx: &mut Context<'_>) {
         return;
     }
     for rule in route.matches().iter().filter(|rule| !rule.value.method.only_reads()) {
-        let class = match (route.optional(), route.cached_read()) {
-            (Some(_), _) => "optional",
-            (_, Some(_)) => "cached_read",
-            _ => "public_read",
-        };
+        let class = route.class();
         let message = format!("`{}` is more than a read, and `{class}` answers in its place", rule.value);
         cx.report(
             Finding::new(Code::WritesWithAlternative, rule.bytes.clone(), message)

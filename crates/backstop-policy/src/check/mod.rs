@@ -8,6 +8,7 @@ mod alternatives;
 mod answers;
 mod breaker;
 mod caches;
+mod composed;
 mod copies;
 mod evidence;
 mod headers;
@@ -25,7 +26,7 @@ mod times;
 mod unused;
 mod view;
 
-pub(crate) use answers::Answers;
+pub(crate) use answers::{Answers, StandIn};
 pub(crate) use evidence::{Evidence, Verified};
 pub(crate) use view::{DependencyView, ResourceView, RouteView, View};
 
@@ -50,6 +51,7 @@ pub(crate) fn run(file: &File, files: &dyn FileSource, cx: &mut Context<'_>) -> 
     references::check(&view, cx);
     matching::check(&view, cx);
     keys::check(&view, cx);
+    composed::check(&view, cx);
     times::check(&view, cx);
     headers::check(&view, cx);
     room::check(&view, cx);

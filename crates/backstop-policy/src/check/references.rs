@@ -44,7 +44,13 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
     }
 }
 
-fn unknown(kind: &str, name: &Name, bytes: Range<usize>, known: &[&str], has_room: bool) -> Finding {
+pub(crate) fn unknown(
+    kind: &str,
+    name: &Name,
+    bytes: Range<usize>,
+    known: &[&str],
+    has_room: bool,
+) -> Finding {
     let finding =
         Finding::new(Code::UnknownReference, bytes.clone(), format!("no {kind} is named `{}`", name.0));
     if !has_room {

@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use crate::default;
-use crate::read::{At, Context};
+use crate::read::{At, Context, List};
 use crate::shape::{
-    AlternativeTable, CachedReadTable, Common, DependencyTable, DirectTable, File, GatewayTable, KeptTable,
-    OptionalTable, ResourceTable, RetryTable, RouteEntry, RouteTable, StoreTable,
+    AlternativeTable, CachedReadTable, Common, ComposedTable, DependencyTable, DirectTable, File, GatewayTable,
+    KeptTable, OptionalTable, ResourceTable, RetryTable, RouteEntry, RouteTable, StoreTable,
 };
-use crate::value::{Address, MatchRule, Name, PositiveTime};
+use crate::value::{Address, Language, MatchRule, Method, Name, PositiveTime, Template};
 
 /// The file as the checks see it.
 #[derive(Clone, Copy, Debug)]
@@ -120,7 +120,7 @@ impl<'a> RouteView<'a> {
     pub(crate) fn direct(&self) -> Option<&'a DirectTable> {
         match &self.entry.table {
             RouteTable::Direct(table) => Some(table),
-            RouteTable::PublicRead(_) | RouteTable::CachedRead(_) | RouteTable::Optional(_) => None,
+            RouteTable::PublicRead(_) | RouteTable::CachedRead(_) | RouteTable::Optional(_) | RouteTable::Composed(_) => None,
         }
     }
 
@@ -129,14 +129,17 @@ impl<'a> RouteView<'a> {
         match &self.entry.table {
             RouteTable::PublicRead(table) => Some(&table.kept),
             RouteTable::CachedRead(table) => Some(&table.kept),
-            RouteTable::Direct(_) | RouteTable::Optional(_) => None,
+            RouteTable::Direct(_) | RouteTable::Optional(_) | RouteTable::Composed(_) => None,
         }
     }
 
     pub(crate) fn cached_read(&self) -> Option<&'a CachedReadTable> {
         match &self.entry.table {
             RouteTable::CachedRead(table) => Some(table),
-            RouteTable::Direct(_) | RouteTable::PublicRead(_) | RouteTable::Optional(_) => None,
+            RouteTable::Direct(_)
+            | RouteTable::PublicRead(_)
+            | RouteTable::Optional(_)
+            | RouteTable::Composed(_) => None,
         }
     }
 
@@ -145,20 +148,62 @@ impl<'a> RouteView<'a> {
         match &self.entry.table {
             RouteTable::PublicRead(table) => table.max_age.as_ref(),
             RouteTable::CachedRead(table) => table.local_copy.as_ref()?.value.max_age.as_ref(),
-            RouteTable::Direct(_) | RouteTable::Optional(_) => None,
+            RouteTable::Direct(_) | RouteTable::Optional(_) | RouteTable::Composed(_) => None,
         }
     }
 
     pub(crate) fn optional(&self) -> Option<&'a OptionalTable> {
         match &self.entry.table {
             RouteTable::Optional(table) => Some(table),
-            RouteTable::Direct(_) | RouteTable::PublicRead(_) | RouteTable::CachedRead(_) => None,
+            RouteTable::Direct(_) | RouteTable::PublicRead(_) | RouteTable::CachedRead(_) | RouteTable::Composed(_) => None,
         }
+    }
+
+    pub(crate) fn composed(&self) -> Option<&'a ComposedTable> {
+        match &self.entry.table {
+            RouteTable::Composed(route) => Some(&route.table),
+            RouteTable::Direct(_)
+            | RouteTable::PublicRead(_)
+            | RouteTable::CachedRead(_)
+            | RouteTable::Optional(_) => None,
+        }
+    }
+
+    /// The name of its class.
+    pub(crate) fn class(&self) -> &'static str {
+        match &self.entry.table {
+            RouteTable::Direct(_) => "direct",
+            RouteTable::PublicRead(_) => "public_read",
+            RouteTable::CachedRead(_) => "cached_read",
+            RouteTable::Optional(_) => "optional",
+            RouteTable::Composed(_) => "composed",
+        }
+    }
+
+    /// The languages that it negotiates, if it does.
+    pub(crate) fn languages(&self) -> Option<&'a At<List<Language>>> {
+        match &self.entry.table {
+            RouteTable::PublicRead(table) => table.kept.languages.as_ref(),
+            RouteTable::CachedRead(table) => table.kept.languages.as_ref(),
+            RouteTable::Optional(table) => table.languages.as_ref(),
+            RouteTable::Direct(_) | RouteTable::Composed(_) => None,
+        }
+    }
+
+    /// The most specific of its rules that answers a GET of this path, whatever the parameters of the path are.
+    pub(crate) fn rule_for(&self, path: &Template) -> Option<&'a MatchRule> {
+        let reads = |method: &Method| match method {
+            Method::Any => true,
+            Method::Named(name) => **name == *"GET",
+        };
+        let rules = self.matches().iter().map(|rule| &rule.value);
+        let answering = rules.filter(|rule| reads(&rule.method) && rule.template.takes(path).is_some());
+        answering.max_by_key(|rule| rule.template.rank())
     }
 
     pub(crate) fn retry(&self) -> Option<&'a At<RetryTable>> {
         match &self.entry.table {
-            RouteTable::Direct(_) => None,
+            RouteTable::Direct(_) | RouteTable::Composed(_) => None,
             RouteTable::PublicRead(table) => table.kept.retry.as_ref(),
             RouteTable::CachedRead(table) => table.kept.retry.as_ref(),
             RouteTable::Optional(table) => table.retry.as_ref(),
@@ -168,7 +213,7 @@ impl<'a> RouteView<'a> {
     /// The other dependency that it asks, if any.
     pub(crate) fn alternative(&self) -> Option<&'a At<AlternativeTable>> {
         match &self.entry.table {
-            RouteTable::Direct(_) => None,
+            RouteTable::Direct(_) | RouteTable::Composed(_) => None,
             RouteTable::PublicRead(table) => table.kept.alternative.as_ref(),
             RouteTable::CachedRead(table) => table.kept.alternative.as_ref(),
             RouteTable::Optional(table) => table.alternative.as_ref(),

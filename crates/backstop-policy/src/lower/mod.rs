@@ -2,6 +2,7 @@
 //! positions.
 
 mod cache;
+mod composed;
 mod dependency;
 mod gateway;
 mod health;

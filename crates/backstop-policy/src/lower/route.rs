@@ -8,12 +8,13 @@ use backstop_engine::policy::{
 };
 
 use super::gateway::route_limits;
-use super::{cache, origin, position, second, statuses};
-use crate::check::{Evidence, RouteView, View};
+use super::{cache, composed, origin, position, second, statuses};
+use crate::check::{Evidence, RouteView, StandIn, View};
 use crate::default;
-use crate::read::At;
+use crate::read::{At, List};
 use crate::settings::{GatewaySettings, HeaderEdits, RouteSettings};
 use crate::shape::{CorrectTable, HeaderEditsTable, KeptTable, RouteTable};
+use crate::value::Language;
 
 /// One route with what it refers to.
 #[derive(Clone, Copy, Debug)]
@@ -25,10 +26,10 @@ pub(super) struct Lowering<'a> {
 
 impl Lowering<'_> {
     /// The engine's part.
-    pub(super) fn engine(&self, otherwise: Option<Otherwise>, verified: Option<&Evidence>) -> Route {
+    pub(super) fn engine(&self, stand_in: Option<StandIn>, verified: Option<&Evidence>) -> Route {
         let common = self.route.common();
         let lane = match &self.route.entry.table {
-            RouteTable::Direct(_) => None,
+            RouteTable::Direct(_) | RouteTable::Composed(_) => None,
             RouteTable::PublicRead(table) => table.kept.fallback_in_flight.as_ref(),
             RouteTable::CachedRead(table) => table.kept.fallback_in_flight.as_ref(),
             RouteTable::Optional(table) => table.fallback_in_flight.as_ref(),
@@ -49,7 +50,7 @@ impl Lowering<'_> {
             unavailable_status: unavailable.map(|status| status.value.0).unwrap_or_default(),
             retry: second::retry(self.route),
             alternative: second::alternative(self.view, self.route, verified),
-            class: self.class(otherwise),
+            class: self.class(stand_in),
             origins: RouteOrigins { fallback_in_flight: origin(lane), ..self.origins() },
         }
     }
@@ -76,6 +77,7 @@ impl Lowering<'_> {
                 self.gateway.limits.route,
             ),
             withdraws: self.withdraws(),
+            parts: composed::settings(self.view, self.route),
             ignore_cookie: ignore_cookie.is_some_and(|ignore| ignore.value),
             evidence: verified.and_then(|evidence| second::evidence(self.route, evidence)),
             origin: self.route.entry.at.origin,
@@ -95,7 +97,7 @@ impl Lowering<'_> {
         names.filter_map(|name| index(&name.value.0)).map(|index| RouteId(position(index))).collect()
     }
 
-    fn class(&self, otherwise: Option<Otherwise>) -> RouteClass {
+    fn class(&self, stand_in: Option<StandIn>) -> RouteClass {
         match &self.route.entry.table {
             RouteTable::Direct(table) => {
                 RouteClass::Direct(Direct { idle: table.idle.as_ref().map(|idle| idle.value.0) })
@@ -107,11 +109,16 @@ impl Lowering<'_> {
                 table,
                 kept(&table.kept, self.max_age()),
             )),
-            RouteTable::Optional(_) => RouteClass::Optional(Optional {
-                otherwise: otherwise.unwrap_or_else(|| {
-                    Otherwise::Omit(FixedAnswer { status: 204, media_type: "".into(), body: Box::default() })
-                }),
-            }),
+            RouteTable::Optional(table) => {
+                let nothing = FixedAnswer { status: 204, media_type: "".into(), body: Box::default() };
+                let stand_in = stand_in.unwrap_or_else(|| Otherwise::Omit(nothing).into());
+                RouteClass::Optional(Optional {
+                    otherwise: stand_in.otherwise,
+                    languages: languages(table.languages.as_ref()),
+                    by_language: stand_in.by_language,
+                })
+            }
+            RouteTable::Composed(_) => RouteClass::Composed(composed::rules(self.view, self.route)),
         }
     }
 
@@ -130,7 +137,7 @@ impl Lowering<'_> {
             ..RouteOrigins::default()
         };
         match &self.route.entry.table {
-            RouteTable::Direct(_) => origins,
+            RouteTable::Direct(_) | RouteTable::Composed(_) => origins,
             RouteTable::PublicRead(_) | RouteTable::CachedRead(_) => RouteOrigins {
                 alternative: origin(self.route.max_age()),
                 correct: origin(self.route.kept().and_then(|kept| kept.correct.as_ref())),
@@ -157,15 +164,14 @@ fn kept(table: &KeptTable, max_age: Duration) -> PublicRead {
         incorrect: table.incorrect.as_ref().map(|choice| choice.value.0).unwrap_or_default(),
         override_origin: choice(table.override_origin.as_ref()),
         buffer_bytes: table.buffer.as_ref().map_or(default::BUFFER, |buffer| buffer.value.0),
-        languages: table
-            .languages
-            .iter()
-            .flat_map(|list| &list.value.0)
-            .map(|tag| tag.value.0.clone())
-            .collect(),
+        languages: languages(table.languages.as_ref()),
         key: table.key.iter().flat_map(|key| &key.value.0).map(|part| part.value.0.clone()).collect(),
         correct: table.correct.as_ref().map(|correct| self::correct(&correct.value)).unwrap_or_default(),
     }
+}
+
+fn languages(list: Option<&At<List<Language>>>) -> Vec<Box<str>> {
+    list.into_iter().flat_map(|list| &list.value.0).map(|tag| tag.value.0.clone()).collect()
 }
 
 fn correct(table: &CorrectTable) -> Correct {

@@ -19,6 +19,8 @@ pub(crate) enum Shape {
     List(Box<Shape>),
     /// One value or a list.
     OneOrMany(Box<Shape>),
+    /// One of two; where it is a table, with these keys in any case.
+    Either(Box<Shape>, Box<Shape>, &'static [&'static str]),
     /// Values by key.
     Map { placeholder: &'static str, value: Box<Shape> },
     /// A table with known keys.
@@ -71,6 +73,13 @@ impl Shape {
                 let entry = entry.schema();
                 json!({ "anyOf": [entry, { "type": "array", "items": entry, "minItems": 1 }] })
             }
+            Shape::Either(one, other, keys) => {
+                let mut other = other.schema();
+                if let Some(other) = other.as_object_mut() {
+                    other.insert("required".to_owned(), json!(keys));
+                }
+                json!({ "anyOf": [one.schema(), other] })
+            }
             Shape::Map { value, .. } => json!({ "type": "object", "additionalProperties": value.schema() }),
             Shape::Table { about, fields } => {
                 let mut table = table_schema(fields);
@@ -102,6 +111,7 @@ impl Shape {
             }
             Shape::List(entry) => format!("list of {}", entry.describe()),
             Shape::OneOrMany(entry) => format!("{}, or a list of them", entry.describe()),
+            Shape::Either(one, other, _) => format!("{}, or {}", one.describe(), other.describe()),
             Shape::Map { placeholder, value } => format!("table from {placeholder} to {}", value.describe()),
             Shape::Table { .. } | Shape::OneOf(_) => "table".to_owned(),
         }

@@ -51,7 +51,7 @@ macro_rules! table {
         $(later { $($later:literal => $what:literal;)* })?
     ) => {
         $(#[doc = $about])*
-        #[derive(Clone, Debug)]
+        #[derive(Clone, Debug, Default)]
         pub(crate) struct $name {
             $(pub(crate) $common: $common_type,)?
             $($(#[doc = $doc])* pub(crate) $field: Option<$crate::read::At<$type>>,)*

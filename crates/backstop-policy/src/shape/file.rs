@@ -9,8 +9,8 @@ use crate::diagnostic::Finding;
 use crate::read::Need::{Default, Required};
 use crate::read::{At, Context, Elsewhere, Field, Named, Need, Node, Reader, Shape, Table, Value, table};
 use crate::shape::{
-    CachedReadTable, CheckTable, Common, DependencyTable, DirectTable, GatewayTable, OptionalTable,
-    PublicReadTable, ResourceTable, StoreTable,
+    CachedReadTable, CheckTable, Common, ComposedRoute, ComposedTable, DependencyTable, DirectTable, GatewayTable,
+    OptionalTable, PublicReadTable, ResourceTable, StoreTable,
 };
 use crate::suggest;
 
@@ -25,7 +25,7 @@ table! {
         "resource" resource: Named<ResourceTable> = Default("none");
         /// What is called, by name.
         "dependency" dependency: Named<DependencyTable> = Required;
-        /// What is answered, by name; below the name, exactly one class: `direct`, `public_read`, `cached_read` or `optional`.
+        /// What is answered, by name; below the name, exactly one class: `direct`, `public_read`, `cached_read`, `optional` or `composed`.
         "route" route: Named<RouteEntry> = Required;
         /// How warnings are treated.
         "check" check: CheckTable = Default("nothing is waived");
@@ -52,6 +52,7 @@ pub(crate) enum RouteTable {
     PublicRead(Box<PublicReadTable>),
     CachedRead(Box<CachedReadTable>),
     Optional(Box<OptionalTable>),
+    Composed(Box<ComposedRoute>),
 }
 
 impl RouteEntry {
@@ -62,13 +63,13 @@ impl RouteEntry {
             RouteTable::PublicRead(table) => &table.kept.common,
             RouteTable::CachedRead(table) => &table.kept.common,
             RouteTable::Optional(table) => &table.common,
+            RouteTable::Composed(route) => &route.common,
         }
     }
 }
 
-const CLASSES: [&str; 4] = ["direct", "public_read", "cached_read", "optional"];
-const LATER_CLASSES: [(&str, &str); 3] = [
-    ("composed", "the class `composed`"),
+const CLASSES: [&str; 5] = ["direct", "public_read", "cached_read", "optional", "composed"];
+const LATER_CLASSES: [(&str, &str); 2] = [
     ("guarded", "the class `guarded`"),
     ("effect", "the class `effect`"),
 ];
@@ -85,8 +86,14 @@ const NOT_DIRECT: [(&str, &str); 2] = [
 /// Which classes have this key.
 fn classes_with(key: &str) -> Option<Elsewhere> {
     // Made once: a file may hold very many unknown keys.
-    static KEYS: LazyLock<[Vec<&str>; 4]> = LazyLock::new(|| {
-        [DirectTable::fields(), PublicReadTable::fields(), CachedReadTable::fields(), OptionalTable::fields()]
+    static KEYS: LazyLock<[Vec<&str>; 5]> = LazyLock::new(|| {
+        [
+            DirectTable::fields(),
+            PublicReadTable::fields(),
+            CachedReadTable::fields(),
+            OptionalTable::fields(),
+            ComposedTable::fields(),
+        ]
             .map(|fields| fields.iter().map(|field| field.key).collect())
     });
     let classes = CLASSES.into_iter().zip(KEYS.iter().map(|keys| keys.contains(&key)));
@@ -135,6 +142,7 @@ impl Value for RouteEntry {
             field(CLASSES[1], PublicReadTable::table_shape(), PublicReadTable::about()),
             field(CLASSES[2], CachedReadTable::table_shape(), CachedReadTable::about()),
             field(CLASSES[3], OptionalTable::table_shape(), OptionalTable::about()),
+            field(CLASSES[4], ComposedTable::table_shape(), ComposedTable::about()),
         ])
     }
 }
@@ -148,7 +156,13 @@ fn read_class(class: &str, node: Node<'_>, cx: &mut Context<'_>) -> Option<Route
         "cached_read" => {
             CachedReadTable::read_table(node, classes_with, cx).map(Box::new).map(RouteTable::CachedRead)
         }
-        _ => OptionalTable::read_table(node, classes_with, cx).map(Box::new).map(RouteTable::Optional),
+        "optional" => {
+            OptionalTable::read_table(node, classes_with, cx).map(Box::new).map(RouteTable::Optional)
+        }
+        _ => {
+            let table = ComposedTable::read_table(node, classes_with, cx);
+            table.map(ComposedRoute::from).map(Box::new).map(RouteTable::Composed)
+        }
     }
 }
 

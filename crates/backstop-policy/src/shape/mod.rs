@@ -6,10 +6,12 @@
 mod breaker;
 mod cache;
 mod check;
+mod composed;
 mod dependency;
 mod evidence;
 mod file;
 mod gateway;
+mod prepared;
 mod resource;
 mod route;
 mod second;
@@ -18,10 +20,12 @@ mod store;
 pub(crate) use breaker::{BreakerTable, GreenTable, ProbeTable, RecoveryTable, RedTable};
 pub(crate) use cache::{CacheTable, FillTable, LocalCopyTable};
 pub(crate) use check::{CheckTable, WaiverTable};
+pub(crate) use composed::{ComposedRoute, ComposedTable, PartTable};
 pub(crate) use dependency::DependencyTable;
 pub(crate) use evidence::EvidenceTable;
 pub(crate) use file::{File, RouteEntry, RouteTable};
 pub(crate) use gateway::{GatewayTable, LimitsTable, RouteLimitsTable};
+pub(crate) use prepared::{Prepared, Whom};
 pub(crate) use resource::ResourceTable;
 pub(crate) use route::{
     CachedReadTable, Common, CorrectTable, DirectTable, HeaderEditsTable, KeptTable, OmitTable,

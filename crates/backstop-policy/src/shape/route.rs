@@ -2,7 +2,9 @@
 
 use crate::read::Need::{Contract, Default, Required};
 use crate::read::{List, Named, OneOrMany, table};
-use crate::shape::{AlternativeTable, CacheTable, FillTable, LocalCopyTable, RetryTable, RouteLimitsTable};
+use crate::shape::{
+    AlternativeTable, CacheTable, FillTable, LocalCopyTable, Prepared, RetryTable, RouteLimitsTable,
+};
 use crate::value::{
     AfterRestartChoice, Count, DeclaredStatus, EditableHeader, GoneStatus, HeaderText, HostPattern,
     IncorrectChoice, KeyPartText, Language, MatchRule, MediaType, Name, PathPrefix, Pointer, PositiveSize,
@@ -45,7 +47,6 @@ table! {
         "authorizer" => "authorization by another service (`authorizer`)";
         "mode" => "a mode of its own for a route (`mode`)";
         "operation_id" => "operations (`operation_id`)";
-        "parts" => "composed answers (`parts`)";
     }
 }
 
@@ -128,6 +129,9 @@ table! {
         ..common: Common;
         /// What stands in.
         "otherwise" otherwise: OtherwiseTable = Required;
+        /// `Accept-Language` is negotiated to one of these, and forwarded as that one; a prepared answer may then have one for
+        /// each language. A request that accepts none of them is forwarded unchanged, and gets the general answer.
+        "languages" languages: List<Language> = Default("none: `Accept-Language` is left alone");
         /// A separate, limited lane in which it still stands in when `in_flight` refuses.
         "fallback_in_flight" fallback_in_flight: Count = Default("none");
         /// Who repeats a call that failed for the moment.
@@ -170,8 +174,10 @@ table! {
 table! {
     /// The stand-in of an optional part: exactly one of `prepared` and `omit`.
     struct OtherwiseTable {
-        /// A file with a general answer, relative to the policy file. It is sent with status 200.
-        "prepared" prepared: Text = Default("none");
+        /// A file with a general answer, relative to the policy file and at most 1 MiB large. It is sent with status 200. Or one
+        /// for each of the route's `languages`, and a general one for everybody else:
+        /// `{ es = "general.es.json", default = "general.json" }`.
+        "prepared" prepared: Prepared = Default("none");
         /// Its media type.
         "type" media_type: MediaType = Default("by the file's extension: json, html, txt, xml, csv, svg");
         /// The answer that leaves the part out.

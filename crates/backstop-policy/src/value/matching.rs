@@ -7,12 +7,15 @@
 //! - `*` alone stands for `* /{rest*}`: everything.
 //! - Literals are in the spelling by which requests are matched (RFC 3986 section 6.2.2): see [`spelling`].
 
+mod part;
 mod spelling;
 
 use std::fmt;
 
 use crate::code::Code;
 use crate::read::{Fault, Scalar};
+
+pub(crate) use part::PartPath;
 
 /// A method and a path template.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,6 +16,8 @@ impl FileSource for Files {
         match path.to_str() {
             Some("general.json") => Ok(br#"{"items":[]}"#.to_vec()),
             Some("broken.json") => Ok(br#"{"items":["#.to_vec()),
+            // One byte above 1 MiB.
+            Some("large.json") => Ok(format!("\"{}\"", "x".repeat((1 << 20) - 1)).into()),
             Some("general.bin") => Ok(vec![0, 1]),
             Some("evidence/replica.toml") => Ok(evidence("").into()),
             Some("evidence/old.toml") => Ok(evidence("valid_until = 2026-11-29").into()),

@@ -9,7 +9,7 @@ use backstop_engine::status::{Refusal, refusal};
 use backstop_engine::time::Mono;
 use backstop_store::{DiskState, Renewal, StoredCopy, Withdrawal, Withdrawn};
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use crate::body::{Patience, ReplyBody, Stream};
@@ -77,7 +77,14 @@ where
             (Reply::Fixed, _) => self.fixed_response(&account, settlement),
             (Reply::Refusal(refusal), _) => self.refusal_response(&refusal, &account, settlement),
             // The engine answers with what it was told of; should it ever not be there, nothing is made up.
-            (Reply::Collected(_) | Reply::Streamed(_) | Reply::Propagated(_), _) => {
+            (
+                Reply::Collected(_)
+                | Reply::Streamed(_)
+                | Reply::Propagated(_)
+                | Reply::Composed { .. }
+                | Reply::Part { .. },
+                _,
+            ) => {
                 let refusal = refusal(Reason::Unclassified, None, Default::default());
                 self.refusal_response(&refusal, &account, settlement)
             }
@@ -231,9 +238,16 @@ where
         let (mut head, ()) = Response::new(()).into_parts();
         let mut content = Bytes::new();
         if let Some(fixed) = &self.route.inner.fixed {
-            head.status = fixed.status;
-            head.headers.insert(CONTENT_TYPE, fixed.media_type.clone());
-            content = fixed.body.clone();
+            let (answer, language) = fixed.for_request(&self.parts.headers);
+            head.status = answer.status;
+            head.headers.insert(CONTENT_TYPE, answer.media_type.clone());
+            content = answer.body.clone();
+            if let Some(language) = language {
+                head.headers.insert(CONTENT_LANGUAGE, language.clone());
+            }
+            if fixed.varies() {
+                head.headers.insert(VARY, HeaderValue::from_static("accept-language"));
+            }
         }
         head.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         // RFC 9110 section 8.6.

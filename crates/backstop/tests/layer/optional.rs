@@ -21,7 +21,7 @@ fn prepared() -> Policy {
 fn omitted(status: u16) -> Policy {
     let mut policy = prepared();
     let answer = FixedAnswer { status, media_type: "application/json".into(), body: Box::default() };
-    policy.routes[0].class = RouteClass::Optional(Optional { otherwise: Otherwise::Omit(answer) });
+    policy.routes[0].class = RouteClass::Optional(Optional::new(Otherwise::Omit(answer)));
     policy
 }
 

@@ -25,7 +25,7 @@ fn cut_short(engine: &Arc<Engine>, number: u64) {
         let event = match flow.step(at(START)) {
             Step::Peek => Event::Known(None),
             Step::Wait { .. } => Event::Released,
-            Step::Pause { .. } => Event::TimeUp(None),
+            Step::Pause { .. } | Step::Parts { .. } => Event::TimeUp(None),
             Step::Attempt(call) => {
                 let attempt = call.id;
                 held.push(call);

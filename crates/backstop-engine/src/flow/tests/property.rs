@@ -190,6 +190,7 @@ impl World {
             Step::Peek => Asked::Peek,
             Step::Wait { until, .. } => Asked::Wait { until: until.as_ns() },
             Step::Pause { .. } => unreachable!("no route of the model retries"),
+            Step::Parts { .. } => unreachable!("no route of the model is composed"),
             Step::Lookup { .. } | Step::Join { .. } => unreachable!("no route of the model has a cache"),
             Step::Attempt(call) => {
                 assert!(self.now < live.flow.deadline().attempt_end().as_ns(), "begun after its share");

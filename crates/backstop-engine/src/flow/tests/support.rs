@@ -74,11 +74,11 @@ pub(super) fn direct() -> RouteClass {
 }
 
 pub(super) fn omitted() -> RouteClass {
-    RouteClass::Optional(Optional { otherwise: Otherwise::Omit(fixed_answer()) })
+    RouteClass::Optional(Optional::new(Otherwise::Omit(fixed_answer())))
 }
 
 pub(super) fn prepared() -> RouteClass {
-    RouteClass::Optional(Optional { otherwise: Otherwise::Prepared(fixed_answer()) })
+    RouteClass::Optional(Optional::new(Otherwise::Prepared(fixed_answer())))
 }
 
 fn fixed_answer() -> FixedAnswer {
@@ -183,7 +183,7 @@ pub(super) fn drive(flow: &mut Flow, script: &Script, now: Now) -> Decision {
     loop {
         let event = match flow.step(now) {
             Step::Peek => Event::Known(script.copy.ok().flatten()),
-            Step::Wait { .. } | Step::Pause { .. } => Event::TimeUp(None),
+            Step::Wait { .. } | Step::Pause { .. } | Step::Parts { .. } => Event::TimeUp(None),
             Step::Attempt(attempt) => {
                 let id = attempt.id;
                 call = Some(attempt);
@@ -230,8 +230,8 @@ pub(super) fn called(engine: &Arc<Engine>, facts: RequestFacts, ns: u64) -> (Flo
 /// The status that the client sees; 0 for an error that is handed on as it is.
 pub(super) fn status_of(reply: &Reply, upstream: u16) -> u16 {
     match reply {
-        Reply::Collected(_) | Reply::Streamed(_) => upstream,
-        Reply::Copy { .. } | Reply::Cached { .. } | Reply::Shared { .. } => 200,
+        Reply::Collected(_) | Reply::Streamed(_) | Reply::Part { .. } => upstream,
+        Reply::Copy { .. } | Reply::Cached { .. } | Reply::Shared { .. } | Reply::Composed { .. } => 200,
         Reply::Fixed => FIXED_STATUS,
         Reply::Refusal(refusal) => refusal.status,
         Reply::Propagated(_) => 0,

@@ -1,0 +1,105 @@
+//! The stand-in of an optional part, ready to send.
+
+use backstop_engine::policy::{FixedAnswer, Optional};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use crate::language::negotiate;
+
+/// What stands in, in general and in certain languages.
+pub(crate) struct Fixed {
+    general: Ready,
+    languages: Vec<Box<str>>,
+    by_language: Vec<(Box<str>, HeaderValue, Ready)>,
+}
+
+/// One answer.
+pub(crate) struct Ready {
+    pub(crate) status: StatusCode,
+    pub(crate) media_type: HeaderValue,
+    pub(crate) body: Bytes,
+}
+
+impl Fixed {
+    pub(crate) fn of(rules: &Optional) -> Self {
+        let in_language = |(language, answer): &(Box<str>, FixedAnswer)| {
+            // A language tag is letters, digits and hyphens.
+            Some((language.clone(), HeaderValue::from_str(language).ok()?, Ready::of(answer)))
+        };
+        Self {
+            general: Ready::of(rules.otherwise.answer()),
+            languages: rules.languages.clone(),
+            by_language: rules.by_language.iter().filter_map(in_language).collect(),
+        }
+    }
+
+    /// The answer for a request with these fields, and its language unless it is the general one.
+    pub(crate) fn for_request(&self, headers: &HeaderMap) -> (&Ready, Option<&HeaderValue>) {
+        let language = if self.varies() { negotiate(&self.languages, headers) } else { None };
+        let found = language.and_then(|language| {
+            self.by_language.iter().find(|(known, ..)| known.eq_ignore_ascii_case(language))
+        });
+        found.map_or((&self.general, None), |(_, language, answer)| (answer, Some(language)))
+    }
+
+    /// Whether it depends on `Accept-Language`.
+    pub(crate) fn varies(&self) -> bool {
+        !self.by_language.is_empty()
+    }
+}
+
+impl Ready {
+    fn of(answer: &FixedAnswer) -> Self {
+        Self {
+            status: StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK),
+            media_type: HeaderValue::from_str(&answer.media_type)
+                .unwrap_or(HeaderValue::from_static("application/octet-stream")),
+            body: Bytes::copy_from_slice(&answer.body),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backstop_engine::policy::Otherwise;
+    use http::header::ACCEPT_LANGUAGE;
+
+    fn answer(body: &str) -> FixedAnswer {
+        FixedAnswer { status: 200, media_type: "application/json".into(), body: body.as_bytes().into() }
+    }
+
+    fn told(fixed: &Fixed, accept: Option<&'static str>) -> (Bytes, Option<String>) {
+        let accept = accept.map(|accept| (ACCEPT_LANGUAGE, HeaderValue::from_static(accept)));
+        let (answer, language) = fixed.for_request(&accept.into_iter().collect());
+        (answer.body.clone(), language.map(|language| language.to_str().unwrap().to_owned()))
+    }
+
+    /// RFC 4647 section 3.4: `es-MX` looks up `es`. A language without an answer of its own gets the general one.
+    #[test]
+    fn the_negotiated_language_has_its_own_answer_and_every_other_the_general_one() {
+        let fixed = Fixed::of(&Optional {
+            otherwise: Otherwise::Prepared(answer("general")),
+            languages: ["es", "en", "fr"].map(Into::into).to_vec(),
+            by_language: vec![("es".into(), answer("spanish")), ("EN".into(), answer("english"))],
+        });
+        let table = [
+            (Some("es"), "spanish", Some("es")),
+            (Some("es-MX, en;q=0.9"), "spanish", Some("es")),
+            (Some("es;q=0.1, en"), "english", Some("EN")),
+            (Some("fr, en;q=0.5"), "general", None),
+            (Some("de"), "general", None),
+            (Some("*"), "spanish", Some("es")),
+            (Some("es;q=0, *"), "english", Some("EN")),
+            (Some("e s"), "general", None),
+            (None, "general", None),
+        ];
+        for (accept, body, language) in table {
+            let expected = (Bytes::from_static(body.as_bytes()), language.map(str::to_owned));
+            assert_eq!(told(&fixed, accept), expected, "{accept:?}");
+        }
+        let one = Fixed::of(&Optional::new(Otherwise::Omit(answer("[]"))));
+        assert!(!one.varies());
+        assert_eq!(told(&one, Some("es")), (Bytes::from_static(b"[]"), None));
+    }
+}
