@@ -7,6 +7,7 @@ mod support;
 
 mod age;
 mod breaker;
+mod breaker_restart;
 mod broken_answers;
 mod client_errors;
 mod coverage;
@@ -18,7 +19,10 @@ mod edits;
 mod half_body;
 mod head_requests;
 mod impatient;
+mod incidents;
+mod incidents_on_disk;
 mod logs;
+mod manual_breaker;
 mod optional;
 mod origin_wishes;
 mod panics;

@@ -12,6 +12,7 @@ pub mod hooks;
 pub mod metrics;
 pub mod policy;
 pub mod shop;
+pub mod state;
 
 pub use gateway::Gateway;
 pub use hooks::{Hand, Reading};

@@ -1,0 +1,91 @@
+//! What outlives the process beside copies: incidents and the states of breakers.
+//!
+//! Once a second, by the gateway's clock, both are looked at; what changed is written by a thread of its own into the
+//! store's folder. No request waits for that, and none is on this path. Without a disk for copies nothing is written.
+
+mod folder;
+pub(crate) mod json;
+mod keeper;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use backstop::clock::Clock;
+use backstop_engine::engine::Engine;
+use backstop_policy::{DependencySettings, StoreSettings};
+
+use crate::breakers::Breakers;
+use crate::incidents::Book;
+
+pub(crate) use folder::Folder;
+pub(crate) use keeper::Keeper;
+
+/// How often it is looked at.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Both, and who writes them.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    pub(crate) book: Arc<Book>,
+    pub(crate) breakers: Arc<Breakers>,
+    pub(crate) keeper: Option<Arc<Keeper>>,
+    clock: Clock,
+}
+
+impl State {
+    /// Takes up what an earlier process wrote. A bad disk is no error: it is said in the log and done without.
+    pub(crate) fn open(
+        store: &StoreSettings,
+        engine: &Arc<Engine>,
+        clock: &Clock,
+        dependencies: &[DependencySettings],
+    ) -> Self {
+        let mut folder = (store.disk_bytes > 0).then(|| Folder::new(&*store.path));
+        let is_held = folder.as_mut().is_some_and(hold);
+        // What another process uses is not ours to take up. A folder that cannot be used now is tried again.
+        let readable = folder.as_ref().filter(|_| is_held).map(|held| Folder::new(held.path()));
+        let keeper = folder.and_then(start).map(Arc::new);
+        let book = Book::open(engine, clock, readable.as_ref(), keeper.clone());
+        let breakers = Breakers::open(engine, clock, dependencies, readable.as_ref(), keeper.clone());
+        Self { book: Arc::new(book), breakers: Arc::new(breakers), keeper, clock: clock.clone() }
+    }
+
+    /// Looks at both, once a second.
+    pub(crate) async fn watch(self) {
+        loop {
+            self.clock.sleep_until(self.clock.mono().after(TICK)).await;
+            self.book.look();
+            self.breakers.note();
+        }
+    }
+
+    /// A last look; what is to be written is on disk afterwards, or the time is over. Whether it is. Blocks.
+    pub(crate) fn close(&self, within: Duration) -> bool {
+        self.book.close();
+        self.breakers.note();
+        self.keeper.as_ref().is_none_or(|keeper| keeper.close(within))
+    }
+}
+
+fn hold(folder: &mut Folder) -> bool {
+    let held = folder.hold();
+    if let Err(error) = &held {
+        say(folder.path(), error);
+    }
+    held.is_ok()
+}
+
+fn start(folder: Folder) -> Option<Keeper> {
+    let path = folder.path().to_owned();
+    Keeper::start(folder).map_err(|error| say(&path, &error)).ok()
+}
+
+fn say(path: &Path, error: &std::io::Error) {
+    tracing::error!(
+        target: "backstop::state",
+        folder = %path.display(),
+        %error,
+        "cannot be used: incidents and the states of breakers are kept in memory only"
+    );
+}
