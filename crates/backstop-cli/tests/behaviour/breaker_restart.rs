@@ -102,7 +102,27 @@ fn an_open_breaker_stays_open_after_kill_9() {
     run(stays_open(Gateway::kill));
 }
 
-/// Counters begin empty: the failures of before do not count again, and what was tried is tried again.
+/// By hand: one failure of two calls before and one of two after it would be half of four together, and open it.
+#[test]
+fn counters_begin_empty() {
+    run(async {
+        let shop = Shop::with(policy).await;
+        shop.get("1").await;
+        shop.is_unavailable();
+        shop.get("1").await;
+        let at = shop.gateway.hand().reading();
+        let Shop { origin, gateway, .. } = shop;
+        let gateway = start(&gateway.stop(), &policy(origin.addr()), &at.as_start());
+        gateway.get("/p/1", &SPANISH).await;
+        assert_eq!(origin.count(), 3);
+        origin.reset();
+        origin.default(products("second"));
+        gateway.get("/p/1", &SPANISH).await;
+        assert_eq!((phase(&gateway).await, origin.count()), (json!("closed"), 1));
+    });
+}
+
+/// What was tried is tried again, from the beginning.
 #[test]
 fn what_was_being_tried_is_tried_again() {
     run(async {

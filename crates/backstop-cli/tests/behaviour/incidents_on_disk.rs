@@ -111,6 +111,36 @@ fn a_damaged_record_is_set_aside_and_named() {
     });
 }
 
+/// Killed while it writes, again and again: the record is whole each time, and it is the same incident.
+#[test]
+fn kill_9_never_leaves_half_a_record() {
+    run(async {
+        let kills: u64 =
+            std::env::var("BACKSTOP_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(3);
+        let origin = Origin::start().await.unwrap();
+        let policy = policy(origin.addr());
+        let (mut gateway, mut hand) = start(&folder(), &policy).await;
+        let id = outage(&origin, &gateway, &mut hand).await;
+        file_until(&file_of(&gateway, &id), |file| file["phase"] == "degraded").await;
+        for kill in 1..=kills {
+            // Each five seconds the record is written. The writer is a little further each time.
+            for _ in 0..20 * kill {
+                hand.pass(std::time::Duration::from_secs(5));
+                page(&gateway, "/incidents").await;
+            }
+            let folder = gateway.kill();
+            (gateway, hand) = start(&folder, &policy).await;
+            assert_eq!(page(&gateway, &format!("/incidents/{id}")).await["restarts"], kill);
+            let names = std::fs::read_dir(folder.join("backstop-data/incidents")).unwrap();
+            let names: Vec<_> = names.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+            assert!(names.iter().all(|name| !name.contains("damaged")), "{names:?}");
+            // The number of restarts is on disk before the next one.
+            second(&gateway, &mut hand).await;
+            file_until(&file_of(&gateway, &id), |file| file["restarts"] == kill).await;
+        }
+    });
+}
+
 #[test]
 fn without_a_disk_incidents_are_kept_in_memory() {
     run(async {

@@ -101,7 +101,10 @@ impl Folder {
         self.hold()?;
         let path = self.path.join(name);
         let folder = path.parent().unwrap_or(&self.path);
-        fs::create_dir_all(folder)?;
+        if !folder.exists() {
+            fs::create_dir_all(folder)?;
+            sync(&self.path)?;
+        }
         let new = path.with_added_extension("new");
         let written = File::create(&new).and_then(|mut file| {
             file.write_all(bytes)?;
