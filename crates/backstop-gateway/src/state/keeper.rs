@@ -130,12 +130,14 @@ impl Shared {
                 Work::Write(bytes) => folder.write(&name, bytes),
                 Work::Remove => folder.remove(&name),
             };
-            if let Some(told) = job.told.take() {
-                let _nobody_waits = told.send(done.is_ok());
-            }
+            let (told, is_durable) = (job.told.take(), done.is_ok());
+            // Whoever is told finds it counted already.
             match done {
                 Ok(()) => self.succeeded(),
                 Err(error) => self.failed(&folder, name, job, &error),
+            }
+            if let Some(told) = told {
+                let _nobody_waits = told.send(is_durable);
             }
         }
         self.lock().has_ended = true;
