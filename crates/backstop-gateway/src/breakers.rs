@@ -172,9 +172,8 @@ impl Breakers {
     }
 
     /// Writes how they stand, if that is not what was written last.
-    pub(crate) fn note(&self) {
+    pub(crate) fn note(&self, now: Now) {
         let mut orders = self.orders();
-        let now = self.clock.now();
         let lines = self.lines(&orders, now);
         let is_like =
             |written: &Vec<saved::Line>| written.iter().zip(&lines).all(|(one, other)| one.is_like(other));

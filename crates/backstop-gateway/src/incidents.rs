@@ -15,7 +15,6 @@ mod write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use backstop::clock::Clock;
 use backstop_engine::engine::Engine;
 use backstop_engine::incident::{Baseline, Change, Incidents, Moment, Names, Phase, Record, Signals};
 use backstop_engine::time::{Mono, Now};
@@ -33,7 +32,6 @@ const USUAL_EVERY: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Book {
     engine: Arc<Engine>,
-    clock: Clock,
     names: Names,
     keeper: Option<Arc<Keeper>>,
     pages: Mutex<Pages>,
@@ -60,7 +58,7 @@ impl Book {
     /// Goes on from what an earlier process wrote, if there is a folder.
     pub(crate) fn open(
         engine: &Arc<Engine>,
-        clock: &Clock,
+        now: Now,
         folder: Option<&Folder>,
         keeper: Option<Arc<Keeper>>,
     ) -> Self {
@@ -68,7 +66,6 @@ impl Book {
         if let Some(keeper) = &keeper {
             found.excess.iter().for_each(|name| keeper.remove(name));
         }
-        let now = clock.now();
         let incidents = Incidents::restore(found.saved, now);
         if let Some(record) = incidents.current() {
             let phase = record.phase.token();
@@ -83,12 +80,11 @@ impl Book {
             written: None,
             usual: None,
         };
-        Self { engine: Arc::clone(engine), clock: clock.clone(), names, keeper, pages: Mutex::new(pages) }
+        Self { engine: Arc::clone(engine), names, keeper, pages: Mutex::new(pages) }
     }
 
     /// Takes in what happened since the last look.
-    pub(crate) fn look(&self) {
-        let now = self.clock.now();
+    pub(crate) fn look(&self, now: Now) {
         let mut pages = self.pages();
         if self.engine.is_draining() && pages.incidents.current().is_none() {
             return;
@@ -115,9 +111,8 @@ impl Book {
     }
 
     /// A last look, and everything is written. Blocks for no disk.
-    pub(crate) fn close(&self) {
-        self.look();
-        let now = self.clock.now();
+    pub(crate) fn close(&self, now: Now) {
+        self.look(now);
         self.write_down(&mut self.pages(), now, true);
     }
 

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use backstop::clock::Clock;
 use backstop_engine::engine::Engine;
+use backstop_engine::time::Mono;
 use backstop_policy::{DependencySettings, StoreSettings};
 
 use crate::breakers::Breakers;
@@ -31,6 +32,7 @@ pub(crate) struct State {
     pub(crate) breakers: Arc<Breakers>,
     pub(crate) keeper: Option<Arc<Keeper>>,
     clock: Clock,
+    opened: Mono,
 }
 
 impl State {
@@ -41,29 +43,41 @@ impl State {
         clock: &Clock,
         dependencies: &[DependencySettings],
     ) -> Self {
+        let now = clock.now();
         let mut folder = (store.disk_bytes > 0).then(|| Folder::new(&*store.path));
         let is_held = folder.as_mut().is_some_and(hold);
         // What another process uses is not ours to take up. A folder that cannot be used now is tried again.
         let readable = folder.as_ref().filter(|_| is_held).map(|held| Folder::new(held.path()));
         let keeper = folder.and_then(start).map(Arc::new);
-        let book = Book::open(engine, clock, readable.as_ref(), keeper.clone());
+        let book = Book::open(engine, now, readable.as_ref(), keeper.clone());
         let breakers = Breakers::open(engine, clock, dependencies, readable.as_ref(), keeper.clone());
-        Self { book: Arc::new(book), breakers: Arc::new(breakers), keeper, clock: clock.clone() }
+        Self {
+            book: Arc::new(book),
+            breakers: Arc::new(breakers),
+            keeper,
+            clock: clock.clone(),
+            opened: now.mono,
+        }
     }
 
     /// Looks at both, once a second.
     pub(crate) async fn watch(self) {
+        // Since the start and since the last look, not since the sleep began: a late look is no further delay.
+        let mut last = self.opened;
         loop {
-            self.clock.sleep_until(self.clock.mono().after(TICK)).await;
-            self.book.look();
-            self.breakers.note();
+            self.clock.sleep_until(last.after(TICK)).await;
+            let now = self.clock.now();
+            self.book.look(now);
+            self.breakers.note(now);
+            last = now.mono;
         }
     }
 
     /// A last look; what is to be written is on disk afterwards, or the time is over. Whether it is. Blocks.
     pub(crate) fn close(&self, within: Duration) -> bool {
-        self.book.close();
-        self.breakers.note();
+        let now = self.clock.now();
+        self.book.close(now);
+        self.breakers.note(now);
         self.keeper.as_ref().is_none_or(|keeper| keeper.close(within))
     }
 }
