@@ -69,7 +69,7 @@ use totals::Counters;
 use window::Window;
 use word::{Kind, Order, State, Word};
 
-pub use rules::{Band, BreakerRules, PerMille, RecoveryRules};
+pub use rules::{Band, BreakerRules, Forced, PerMille, RecoveryRules};
 pub use saved::{Saved, SavedPhase};
 pub use signals::Signal;
 pub use ticket::Ticket;
@@ -137,19 +137,24 @@ pub struct Health {
 }
 
 impl Health {
-    /// Closed. `fallback_rate_per_s` stands for the calls per second of good times while they are unknown.
+    /// Closed, unless the rules force it. `fallback_rate_per_s` stands for the calls per second of good times while they are unknown.
     pub fn new(
         breaker: Option<BreakerRules>,
         recovery: Option<RecoveryRules>,
         fallback_rate_per_s: u64,
     ) -> Self {
         let rules = breaker.unwrap_or_default();
+        let begins = match rules.forced {
+            None => Kind::Closed,
+            Some(Forced::Open) => Kind::ForcedOpen,
+            Some(Forced::Closed) => Kind::ForcedClosed,
+        };
         Self {
             is_breaking: breaker.is_some(),
             rules,
             recovery,
             fallback_milli: fallback_rate_per_s.saturating_mul(1000),
-            state: State::new(),
+            state: State::new(begins),
             seen: AtomicU64::new(0),
             entropy: AtomicU64::new(0),
             bad_at: AtomicU64::new(0),

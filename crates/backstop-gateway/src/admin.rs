@@ -3,8 +3,12 @@
 //! - `GET /metrics`: OpenMetrics text, which Prometheus reads.
 //! - `GET /livez`: 200 while the process serves its own port.
 //! - `GET /readyz`: 200 while requests are accepted, 503 once the service stops. Its JSON names what is wrong without being
-//!   a reason to take traffic away: a disk that costs copies, withdrawals that the disk has not confirmed.
+//!   a reason to take traffic away: a disk that costs copies or records, withdrawals that the disk has not confirmed.
+//! - `GET /incidents`, `GET /incidents/ID`: what happened, as JSON.
+//! - `GET /dependencies/NAME/breaker` shows what holds a breaker; `POST` is an operator's order.
 
+mod breaker;
+mod own;
 mod visitors;
 
 use std::convert::Infallible;
@@ -19,6 +23,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
 
@@ -28,6 +33,7 @@ use crate::client_body::RequestContent;
 use crate::disk;
 use crate::metrics;
 use crate::stack::Shared;
+use crate::state::State;
 use crate::upstream::Pool;
 
 /// Everything that the operators' port shows.
@@ -37,6 +43,7 @@ pub(crate) struct Admin {
     pub(crate) shared: Arc<Shared>,
     pub(crate) pools: Vec<Pool<RequestContent>>,
     pub(crate) caches: Caches,
+    pub(crate) state: State,
 }
 
 /// A scraper that takes longer for its request than this is cut off.
@@ -48,8 +55,9 @@ impl Admin {
         shared: Arc<Shared>,
         pools: Vec<Pool<RequestContent>>,
         caches: Caches,
+        state: State,
     ) -> Self {
-        Self { backstop, shared, pools, caches }
+        Self { backstop, shared, pools, caches, state }
     }
 
     pub(crate) async fn serve(self, listener: TcpListener) {
@@ -68,8 +76,8 @@ impl Admin {
     async fn converse(self, stream: TcpStream, seat: Seat) {
         let service = service_fn(|request: Request<Incoming>| {
             seat.asks(Instant::now());
-            let answer = self.answer(request.method(), request.uri().path());
-            async move { Ok::<_, Infallible>(answer) }
+            let admin = &self;
+            async move { Ok::<_, Infallible>(admin.answer(request).await) }
         });
         let _scraper_left = hyper::server::conn::http1::Builder::new()
             .timer(TokioTimer::new())
@@ -78,7 +86,15 @@ impl Admin {
             .await;
     }
 
-    fn answer(&self, method: &Method, path: &str) -> Response<Full<Bytes>> {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        let path = request.uri().path().to_owned();
+        match breaker::named(&path) {
+            Some(name) => breaker::answer(self, name, request).await,
+            None => self.show(request.method(), &path),
+        }
+    }
+
+    fn show(&self, method: &Method, path: &str) -> Response<Full<Bytes>> {
         if !matches!(*method, Method::GET | Method::HEAD) {
             let mut response =
                 text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered here\n".into());
@@ -94,8 +110,24 @@ impl Admin {
             },
             "/livez" => text(StatusCode::OK, "alive\n".into()),
             "/readyz" => self.readiness(),
-            "/" => text(StatusCode::OK, "/metrics\n/livez\n/readyz\n".into()),
-            _ => text(StatusCode::NOT_FOUND, "there are /metrics, /livez and /readyz\n".into()),
+            "/incidents" => json(StatusCode::OK, &self.state.book.list()),
+            "/" => text(StatusCode::OK, "/metrics\n/livez\n/readyz\n/incidents\n".into()),
+            _ => match path.strip_prefix("/incidents/") {
+                Some(id) => self.incident(id),
+                None => text(
+                    StatusCode::NOT_FOUND,
+                    "there are /metrics, /livez, /readyz, /incidents and /dependencies/NAME/breaker\n".into(),
+                ),
+            },
+        }
+    }
+
+    fn incident(&self, id: &str) -> Response<Full<Bytes>> {
+        match self.state.book.one(id) {
+            Some(record) => json(StatusCode::OK, &record),
+            None => {
+                json(StatusCode::NOT_FOUND, &json!({ "error": "there is no such incident, or not any more" }))
+            }
         }
     }
 
@@ -111,11 +143,18 @@ impl Admin {
                 health.withdrawals_unconfirmed
             ));
         }
+        if let Some(error) = self.state.keeper.as_ref().and_then(|keeper| keeper.trouble()) {
+            warnings.push(format!("incidents and the states of breakers are kept in memory only ({error})"));
+        }
         let draining = self.backstop.engine().is_draining();
         let status = if draining { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
         let body = serde_json::json!({ "ready": !draining, "draining": draining, "warnings": warnings });
         typed(status, "application/json", format!("{body}\n"))
     }
+}
+
+fn json(status: StatusCode, body: &Value) -> Response<Full<Bytes>> {
+    typed(status, "application/json", format!("{body:#}\n"))
 }
 
 fn text(status: StatusCode, body: String) -> Response<Full<Bytes>> {

@@ -29,6 +29,7 @@ use crate::parts::PartRules;
 use crate::probe::{CannotProbe, Probe};
 use crate::router::{RouteConflict, Router};
 use crate::stack::{RouteStack, Shared};
+use crate::state::State;
 use crate::tallies::Tallies;
 use crate::upstream::{Address, Pool, Settings};
 use crate::via::pseudonym;
@@ -48,6 +49,7 @@ pub struct Gateway {
     limits: ConnectionLimits,
     drain: Duration,
     report: OpenReport,
+    state: State,
 }
 
 /// Where a gateway listens.
@@ -113,6 +115,7 @@ impl Gateway {
         let speaker = Speaker { name: gateway.name.clone(), is_gateway: true };
         let backstop = Backstop::new(policy, clock.clone(), copies, speaker)?;
         backstop.set_buffer_memory(gateway.buffer_memory);
+        let state = State::open(&store, backstop.engine(), &clock, &dependencies);
         let router = Router::new(&routes)?;
         let pools = dependencies.iter().map(|dependency| pool(dependency, &clock)).collect();
         let caches = Caches::new(&caches, &clock);
@@ -154,6 +157,7 @@ impl Gateway {
             },
             drain: gateway.drain,
             report,
+            state,
         })
     }
 
@@ -190,11 +194,13 @@ impl Gateway {
             workers.push(self.start_worker(number, stages.clone())?);
         }
         drop(stages);
+        let state = self.state.clone();
         let admin = Admin::new(
             self.backstop.clone(),
             Arc::clone(&self.shared),
             self.pools.clone(),
             self.caches.clone(),
+            state.clone(),
         );
         let admin = tokio::spawn(admin.serve(tokio::net::TcpListener::from_std(self.admin.try_clone()?)?));
         let housekeeping = tokio::spawn(keep_house(
@@ -202,6 +208,7 @@ impl Gateway {
             self.pools.clone(),
             disk::Watch::new(&self.report.disk),
         ));
+        let watch = tokio::spawn(state.clone().watch());
 
         shutdown.await;
         tracing::info!(target: "backstop::gateway", "stopping: new requests are refused, those under way finish");
@@ -212,6 +219,7 @@ impl Gateway {
         stage.send_replace(Stage::Closed);
         housekeeping.abort();
         admin.abort();
+        watch.abort();
         // A worker ends at once now; joining it may block for as long as one poll.
         let joined = tokio::task::spawn_blocking(move || {
             workers.into_iter().map(join).collect::<io::Result<Vec<()>>>()
@@ -219,9 +227,16 @@ impl Gateway {
         joined.await.map_err(io::Error::other)??;
         let copies = self.backstop.copies().clone();
         drop(self);
-        let written = tokio::task::spawn_blocking(move || copies.close(CLOSE_STORE)).await.unwrap_or(false);
-        if !written {
+        let closing = move || (copies.close(CLOSE_STORE), state.close(CLOSE_STORE));
+        let (copies, state) = tokio::task::spawn_blocking(closing).await.unwrap_or_default();
+        if !copies {
             tracing::warn!(target: "backstop::gateway", "stopped before every copy was on disk");
+        }
+        if !state {
+            tracing::warn!(
+                target: "backstop::gateway",
+                "stopped before incidents and the states of breakers were on disk"
+            );
         }
         Ok(())
     }

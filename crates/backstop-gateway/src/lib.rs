@@ -9,6 +9,7 @@
 //! only limits, counters and copies are shared, none of them behind a lock that all requests take.
 
 mod admin;
+mod breakers;
 #[cfg(feature = "redis")]
 pub mod cache;
 #[cfg(feature = "redis")]
@@ -24,6 +25,7 @@ mod edits;
 mod forward;
 mod gateway;
 mod hop;
+mod incidents;
 mod interim;
 mod log;
 mod metrics;
@@ -31,6 +33,7 @@ mod parts;
 mod probe;
 mod router;
 mod stack;
+mod state;
 mod strict;
 mod taken;
 mod tallies;

@@ -4,6 +4,7 @@
 //! and words from closed lists, never anything that a client sent.
 
 mod caches;
+mod incidents;
 mod recovery;
 
 use std::collections::BTreeMap;
@@ -50,6 +51,7 @@ impl Collector for Everything {
         self.recovery(&mut encoder)?;
         self.caches(&mut encoder)?;
         self.fills(&mut encoder)?;
+        self.incidents(&mut encoder)?;
         self.in_flight(&mut encoder)?;
         self.held_back(&mut encoder)?;
         self.copies(&mut encoder)?;

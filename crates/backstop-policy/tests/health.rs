@@ -43,12 +43,19 @@ fn breakers() {
         ("open_max = \"4s\"", Code::OpenMaxTooShort),
         ("open = \"6s\", open_max = \"5s\"", Code::OpenMaxTooShort),
         ("probes = 17", Code::OutOfRange),
+        ("state = \"half_open\"", Code::UnknownChoice),
     ] {
         says(&breaker(bad), &[code]);
     }
-    for good in
-        ["open_max = \"5s\"", "open = \"40s\"", "probes = 16", "failures = \"0.1%\"", "slow_share = \"100%\""]
-    {
+    for good in [
+        "open_max = \"5s\"",
+        "open = \"40s\"",
+        "probes = 16",
+        "failures = \"0.1%\"",
+        "slow_share = \"100%\"",
+        "state = \"open\"",
+        "state = \"closed\"",
+    ] {
         says(&breaker(good), &[]);
     }
     let few =

@@ -5,7 +5,7 @@ mod support;
 use std::time::Duration;
 
 use backstop_engine::alternative::Verified;
-use backstop_engine::health::PerMille;
+use backstop_engine::health::{Forced, PerMille};
 use backstop_engine::policy::{DependencyId, ResourceId};
 use backstop_engine::retry::Owner;
 use backstop_engine::time::Wall;
@@ -27,7 +27,7 @@ concurrency = 80
 url         = "http://x"
 connections = 40
 uses        = ["disk", "db"]
-breaker     = { window = "20s", min_calls = 30, failures = "12.5%", slow = "100ms", slow_share = "70%", open = "2s", open_max = "9s", probes = 4 }
+breaker     = { window = "20s", min_calls = 30, failures = "12.5%", slow = "100ms", slow_share = "70%", open = "2s", open_max = "9s", probes = 4, state = "open" }
 recovery    = { start = "20%", up = "2x", back = 0.5, tick = "2s", green = { errors = "2%" }, red = { p95 = 9 } }
 probe       = { path = "/healthz", interval = "3s", timeout = "2s", expect = 204 }
 [dependency.replica]
@@ -56,6 +56,7 @@ alternative = { dependency = "replica", verified = "evidence/replica.toml" }
     assert_eq!((breaker.window, breaker.min_calls, breaker.failures), (secs(20), 30, PerMille(125)));
     assert_eq!((breaker.slow, breaker.slow_share), (Duration::from_millis(100), PerMille(700)));
     assert_eq!((breaker.open, breaker.open_max, breaker.probes), (secs(2), secs(9), 4));
+    assert_eq!(breaker.forced, Some(Forced::Open));
     let recovery = catalog.recovery.unwrap();
     assert_eq!((recovery.start, recovery.up, recovery.back), (PerMille(200), PerMille(2000), PerMille(500)));
     assert_eq!(

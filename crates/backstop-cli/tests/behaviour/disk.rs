@@ -24,7 +24,7 @@ fn start(folder: &Path, policy: &Policy) -> Gateway {
 }
 
 /// What `/readyz` warns of. The gateway stays ready: taking it out of service would cost every request.
-async fn warnings(gateway: &Gateway) -> String {
+pub(crate) async fn warnings(gateway: &Gateway) -> String {
     let ready = client::get(gateway.admin, "/readyz", &[]).await.unwrap();
     let said = ready.json().unwrap();
     assert_eq!((ready.status(), said["ready"].as_bool()), (200, Some(true)));
@@ -35,7 +35,7 @@ async fn is_disk_ok(gateway: &Gateway, expected: f64) {
     gateway.metrics_until(|metrics| metrics.sum("backstop_store_disk_ok", &[]) == expected).await;
 }
 
-async fn is_logged(gateway: &Gateway, words: &str) {
+pub(crate) async fn is_logged(gateway: &Gateway, words: &str) {
     let said = async {
         while !gateway.log().iter().any(|line| line.contains(words)) {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
@@ -149,10 +149,10 @@ fn large_products() -> Behaviour {
 }
 
 /// A small file system of its own, gone with the test.
-struct SmallDisk(PathBuf);
+pub(crate) struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    fn mount(at: PathBuf, size: &str) -> Self {
+    pub(crate) fn mount(at: PathBuf, size: &str) -> Self {
         std::fs::create_dir_all(&at).unwrap();
         let options = format!("size={size}");
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(&at).status();

@@ -7,6 +7,7 @@ mod support;
 
 mod age;
 mod breaker;
+mod breaker_restart;
 mod broken_answers;
 mod cache_outage;
 mod cached_read;
@@ -22,7 +23,10 @@ mod edits;
 mod half_body;
 mod head_requests;
 mod impatient;
+mod incidents;
+mod incidents_on_disk;
 mod logs;
+mod manual_breaker;
 mod optional;
 mod origin_wishes;
 mod panics;

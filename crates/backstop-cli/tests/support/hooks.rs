@@ -67,6 +67,12 @@ impl Hand {
         self.say(&format!("wall +{}", by.as_nanos()));
     }
 
+    /// As [`Hand::advance`], both at the same moment. What the clock then shows.
+    pub fn pass(&mut self, by: Duration) -> Reading {
+        let then = self.reading().after(by);
+        self.say(&format!("at {} {}", then.mono, then.wall))
+    }
+
     /// A thread of the gateway panics.
     pub fn panic(&mut self) {
         self.say("panic");

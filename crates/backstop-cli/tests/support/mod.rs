@@ -14,6 +14,7 @@ pub mod page;
 pub mod policy;
 pub mod redis;
 pub mod shop;
+pub mod state;
 
 pub use gateway::Gateway;
 pub use hooks::{Hand, Reading};

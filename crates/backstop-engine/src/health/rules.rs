@@ -28,6 +28,15 @@ impl PerMille {
     }
 }
 
+/// What a breaker is held at, whatever comes of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forced {
+    /// Nothing is let through.
+    Open,
+    /// Everything is let through.
+    Closed,
+}
+
 /// When a dependency is no longer asked, and when it is tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BreakerRules {
@@ -47,6 +56,8 @@ pub struct BreakerRules {
     pub open_max: Duration,
     /// Calls that try it at once, and successes that end the trial: 1 to 16.
     pub probes: u32,
+    /// What it begins forced to, until it is released.
+    pub forced: Option<Forced>,
     /// Where the rules were written.
     pub origin: Origin,
 }
@@ -62,6 +73,7 @@ impl Default for BreakerRules {
             open: Duration::from_secs(5),
             open_max: Duration::from_secs(30),
             probes: 3,
+            forced: None,
             origin: Origin::NONE,
         }
     }

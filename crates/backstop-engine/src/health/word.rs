@@ -140,8 +140,9 @@ impl Word {
 pub(super) struct State(AtomicU64);
 
 impl State {
-    pub(super) fn new() -> Self {
-        Self(AtomicU64::new(Word::new(0, Kind::Closed).0))
+    /// The first generation.
+    pub(super) fn new(kind: Kind) -> Self {
+        Self(AtomicU64::new(Word::new(0, kind).0))
     }
 
     pub(super) fn load(&self) -> Word {

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use crate::time::{BootId, Mono, Now, Wall};
 
+const SECOND_NS: i64 = 1_000_000_000;
+
 /// One reading of both clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
@@ -34,14 +36,26 @@ impl Moment {
         passed.unwrap_or_default()
     }
 
+    /// The date in UTC to the millisecond, rounded down, as RFC 3339 has it: `2026-01-31T23:59:59.999Z`.
+    pub fn date(&self) -> String {
+        let [year, month, day, hour, minute, second] = self.calendar();
+        let ms = self.wall.as_unix_ns().rem_euclid(SECOND_NS) / 1_000_000;
+        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
+    }
+
     /// The date in UTC as `20260131T235959Z`: sorts by time and stands in file names.
     pub(super) fn compact_date(&self) -> String {
+        let [year, month, day, hour, minute, second] = self.calendar();
+        format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
+    }
+
+    /// Year, month, day, hour, minute and second in UTC.
+    fn calendar(&self) -> [i64; 6] {
         const DAY: i64 = 86_400;
-        let seconds = self.wall.as_unix_ns().div_euclid(1_000_000_000);
+        let seconds = self.wall.as_unix_ns().div_euclid(SECOND_NS);
         let (year, month, day) = civil(seconds.div_euclid(DAY));
         let time = seconds.rem_euclid(DAY);
-        let (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60);
-        format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
+        [year, month, day, time / 3600, time / 60 % 60, time % 60]
     }
 }
 
@@ -86,6 +100,15 @@ mod tests {
         for (seconds, expected) in table {
             assert_eq!(date(seconds), expected, "{seconds}");
         }
+    }
+
+    /// From `date -u -d @N`; what is less than a millisecond falls away, towards the past.
+    #[test]
+    fn a_date_is_shown_to_the_millisecond() {
+        let at = |ns| Moment { wall: Wall::from_unix_ns(ns), ..Moment::default() }.date();
+        assert_eq!(at(1_772_323_200_000_000_000), "2026-03-01T00:00:00.000Z");
+        assert_eq!(at(951_868_799_999_999_999), "2000-02-29T23:59:59.999Z");
+        assert_eq!(at(-1), "1969-12-31T23:59:59.999Z");
     }
 
     #[test]

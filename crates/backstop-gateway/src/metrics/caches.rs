@@ -7,8 +7,8 @@ use backstop_engine::resource::ResourceRefusal;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
 
-use super::recovery::{PHASES, name};
 use super::{Everything, series};
+use crate::breakers::{PHASES, name};
 
 impl Everything {
     pub(super) fn caches(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {

@@ -9,23 +9,7 @@ use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
 
 use super::{Everything, series};
-
-/// Every phase by name, in the order in which a dependency goes through them.
-pub(super) const PHASES: [&str; 7] =
-    ["closed", "open", "half_open", "ramp", "watch", "forced_open", "forced_closed"];
-
-/// The name of a phase.
-pub(super) const fn name(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Closed => "closed",
-        Phase::Open { .. } => "open",
-        Phase::HalfOpen => "half_open",
-        Phase::Ramp { .. } => "ramp",
-        Phase::Watch { .. } => "watch",
-        Phase::ForcedOpen => "forced_open",
-        Phase::ForcedClosed => "forced_closed",
-    }
-}
+use crate::breakers::{PHASES, name};
 
 impl Everything {
     pub(super) fn recovery(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {

@@ -28,6 +28,7 @@ pub(super) fn breaker(at: &At<BreakerTable>, slow: std::time::Duration) -> Break
         open,
         open_max: or!(table, open_max, default::OPEN_MAX.max(open)),
         probes: or!(table, probes, default::PROBES),
+        forced: table.state.as_ref().map(|state| state.value.0),
         origin: at.origin,
     }
 }

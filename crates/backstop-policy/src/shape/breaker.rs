@@ -2,7 +2,9 @@
 
 use crate::read::Need::{Default, Required};
 use crate::read::{OneOrMany, table};
-use crate::value::{Count, Factor, Percent, PositivePercent, PositiveTime, ProbePath, Probes, Status};
+use crate::value::{
+    Count, Factor, Percent, PositivePercent, PositiveTime, ProbePath, Probes, StateChoice, Status,
+};
 
 table! {
     /// When a dependency that fails is not asked any more. `{}` takes every default.
@@ -23,6 +25,9 @@ table! {
         "open_max" open_max: PositiveTime = Default("`\"30s\"`, or `open` if that is longer");
         /// Calls at once that find out whether it works again, and as many must succeed. Only reads are used for it.
         "probes" probes: Probes = Default("`3`");
+        /// What it is held at from the start, whatever comes of calls: `"open"` sends nothing, `"closed"` sends
+        /// everything. An operator can release it by hand until the next start.
+        "state" state: StateChoice = Default("none: what comes of calls decides");
     }
 }
 

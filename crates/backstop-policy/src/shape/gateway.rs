@@ -13,7 +13,8 @@ table! {
         "name" name: Name = Default("`\"backstop\"`");
         /// Where clients are accepted. Port 0 lets the system choose.
         "listen" listen: OneOrMany<Listen> = Required;
-        /// Where metrics and readiness are served. Keep it on loopback or on a network of its own.
+        /// Where metrics, readiness and incidents are served, and breakers are held by hand. Keep it on loopback or on a
+        /// network of its own.
         "admin" admin: Listen = Default("`\"127.0.0.1:9901\"`");
         /// Whether decisions are carried out.
         "mode" mode: ModeChoice = Default("`\"enforce\"`");

@@ -21,7 +21,8 @@ table! {
     struct SnapshotsTable {
         /// Memory for copies.
         "memory" memory: Size = Default("`\"64 MiB\"`");
-        /// Disk for copies; `"0"` keeps them in memory only, and a restart loses them.
+        /// Disk for copies; `"0"` keeps them in memory only, and a restart loses them. Then nothing is written to disk:
+        /// incidents and the states of breakers are lost with a restart too.
         "disk" disk: DiskSize = Default("`\"1 GiB\"`");
     }
 }

@@ -1,5 +1,6 @@
 //! Closed sets of words.
 
+use backstop_engine::health::Forced;
 use backstop_engine::policy::{AfterRestart, Incorrect, UnavailableStatus};
 use backstop_engine::retry::Owner;
 use toml::de::DeValue;
@@ -58,6 +59,10 @@ choice! {
         "client" => Owner::Client,
         "upstream" => Owner::Upstream,
     }
+}
+choice! {
+    /// What a breaker is held at.
+    StateChoice(Forced) { "open" => Forced::Open, "closed" => Forced::Closed, }
 }
 choice! {
     /// Where operations are written.

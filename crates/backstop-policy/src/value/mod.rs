@@ -25,7 +25,8 @@ pub(crate) use amount::{
     Attempts, Count, DiskSize, HeadSize, PositiveSize, Probes, Size, Threads, size_text,
 };
 pub(crate) use choice::{
-    AfterRestartChoice, IncorrectChoice, LedgerChoice, ModeChoice, RetryOwnerChoice, UnavailableChoice,
+    AfterRestartChoice, IncorrectChoice, LedgerChoice, ModeChoice, RetryOwnerChoice, StateChoice,
+    UnavailableChoice,
 };
 pub(crate) use date::Date;
 pub(crate) use factor::{Factor, factor_text};

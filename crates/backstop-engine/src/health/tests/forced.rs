@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::support::{World, at, seconds};
 use crate::failure::NotAsked;
-use crate::health::{Health, Phase, Saved, SavedPhase, WindowCount};
+use crate::health::{BreakerRules, Forced, Health, Phase, Saved, SavedPhase, WindowCount};
 
 #[test]
 fn forced_open_lets_nothing_through_until_it_is_released() {
@@ -46,6 +46,22 @@ fn an_order_ends_any_phase_and_a_release_begins_anew() {
     world.health.release(world.now);
     world.trip();
     assert_eq!(world.phase(), Phase::Open { until: world.now.after(seconds(5)) });
+}
+
+#[test]
+fn what_the_rules_force_holds_from_the_beginning_until_it_is_released() {
+    let begun =
+        |forced| World::new(Some(BreakerRules { forced: Some(forced), ..BreakerRules::default() }), None);
+    let mut open = begun(Forced::Open);
+    open.wait(seconds(3600));
+    assert_eq!((open.phase(), open.try_admit().unwrap_err()), (Phase::ForcedOpen, NotAsked::BreakerOpen));
+    let closed = begun(Forced::Closed);
+    for _ in 0..100 {
+        closed.fail();
+    }
+    assert_eq!(closed.phase(), Phase::ForcedClosed);
+    closed.health.release(closed.now);
+    closed.trip();
 }
 
 #[test]
