@@ -120,6 +120,23 @@ impl FailureKind {
         }
     }
 
+    /// Whether any byte of the request can have reached the dependency, as far as the kind alone tells: no connection,
+    /// no request.
+    pub const fn sent(self) -> Sent {
+        match self {
+            FailureKind::Dns | FailureKind::Connect | FailureKind::ConnectTimeout | FailureKind::Tls => {
+                Sent::No
+            }
+            FailureKind::Write
+            | FailureKind::Reset
+            | FailureKind::ReadTimeout
+            | FailureKind::Incomplete
+            | FailureKind::Protocol
+            | FailureKind::Unavailable { .. }
+            | FailureKind::Declared { .. } => Sent::Maybe,
+        }
+    }
+
     /// The status that the dependency itself gave, if it gave one.
     pub const fn status(self) -> Option<u16> {
         match self {

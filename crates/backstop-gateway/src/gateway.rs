@@ -402,10 +402,7 @@ fn makes_a_copy(route: &RouteSettings, host: &HostHeader) -> String {
 async fn keep_house(backstop: Backstop, pools: Vec<Pool<RequestContent>>, mut disk: disk::Watch) {
     loop {
         tokio::time::sleep(TICK).await;
-        let now = backstop.clock().refresh();
-        if now.wall_trust == backstop_engine::time::WallTrust::Synchronised {
-            backstop.copies().note_wall(now);
-        }
+        let now = backstop.keep_house();
         disk.look(&backstop.copies().health());
         for pool in &pools {
             pool.sweep(now.mono);

@@ -10,7 +10,7 @@ mod write_back;
 pub use put::PutOutcome;
 pub use read::{LoadError, Loaded};
 pub(crate) use renew::OwnedRenewal;
-pub use renew::{RenewOutcome, Renewal};
+pub use renew::{Judge, RenewOutcome, Renewal};
 pub use withdraw::{Withdrawal, Withdrawn};
 
 use std::hash::{BuildHasher, RandomState};

@@ -2,7 +2,7 @@
 
 use backstop_engine::snapshot::CopyFacts;
 use bytes::Bytes;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::vary::VaryField;
 
@@ -35,7 +35,39 @@ impl StoredCopy {
     }
 }
 
+/// Fields in memory of their own: a name or value that arrived may be a slice of a connection's read buffer, and would keep
+/// all of it, counted by nobody, for as long as it is kept itself.
+pub fn owned_fields(fields: &HeaderMap) -> HeaderMap {
+    let mut owned = HeaderMap::with_capacity(fields.len());
+    for (name, value) in fields {
+        let name = HeaderName::from_bytes(name.as_str().as_bytes()).unwrap_or_else(|_| name.clone());
+        let mut copy = HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone());
+        copy.set_sensitive(value.is_sensitive());
+        owned.append(name, copy);
+    }
+    owned
+}
+
 /// The memory that fields take, in bytes.
 pub(crate) fn fields_bytes(fields: &HeaderMap) -> usize {
     fields.iter().map(|(name, value)| FIELD_OVERHEAD + name.as_str().len() + value.len()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use http::header::ETAG;
+
+    use super::*;
+
+    #[test]
+    fn owned_fields_keep_no_buffer_alive() {
+        let buffer = Bytes::from(vec![b'x'; 30_000]);
+        let mut sent = HeaderMap::new();
+        sent.append(ETAG, HeaderValue::from_maybe_shared(buffer.slice(..10)).unwrap());
+        assert!(!buffer.is_unique());
+        let owned = owned_fields(&sent);
+        assert_eq!(owned, sent);
+        drop(sent);
+        assert!(buffer.is_unique());
+    }
 }

@@ -19,7 +19,7 @@ mod variants;
 
 pub(crate) use located::{Located, LocatedBelow};
 pub(crate) use shard::{Place, Removed, Shard};
-pub(crate) use variant::{Queued, Stored, Variant};
+pub(crate) use variant::{Queued, Stored, THIS_LIFE, Variant};
 
 use std::hash::RandomState;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};

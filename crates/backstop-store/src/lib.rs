@@ -39,8 +39,10 @@ pub mod testing;
 mod vary;
 
 pub use confirm::{Confirmation, PendingLoad, WithdrawError};
-pub use copies::{Copies, LoadError, Loaded, PutOutcome, RenewOutcome, Renewal, Withdrawal, Withdrawn};
-pub use copy::StoredCopy;
+pub use copies::{
+    Copies, Judge, LoadError, Loaded, PutOutcome, RenewOutcome, Renewal, Withdrawal, Withdrawn,
+};
+pub use copy::{StoredCopy, owned_fields};
 pub use health::{DiskState, DiskTrouble, StoreHealth};
 pub use key::{CopyKey, Target};
 pub use marks::ReadTicket;

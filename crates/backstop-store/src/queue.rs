@@ -53,6 +53,8 @@ pub(crate) struct Erases {
     pub(crate) routes: BTreeSet<Box<str>>,
     pub(crate) confirms: Vec<oneshot::Sender<Result<(), WithdrawError>>>,
     pub(crate) count: u64,
+    /// What of it the file may still hold: records, and routes whose records it may hold.
+    pub(crate) leaving: u64,
 }
 
 impl Erases {
@@ -65,6 +67,7 @@ impl Erases {
         self.routes.append(&mut other.routes);
         self.confirms.append(&mut other.confirms);
         self.count += other.count;
+        self.leaving += other.leaving;
     }
 }
 
@@ -147,7 +150,7 @@ pub(crate) struct Queue {
     bytes: AtomicU64,
     waiting: AtomicU64,
     unconfirmed: AtomicU64,
-    /// Records that left the index and whose deletion is not durable yet.
+    /// Records, and routes with records, that left the index and whose deletion is not durable yet.
     leaving: AtomicU64,
 }
 
@@ -224,7 +227,7 @@ impl Queue {
         self.work.notify_one();
     }
 
-    /// Counts records as leaving before they leave the index.
+    /// Counts records as leaving before anybody can see that they left the index.
     pub(crate) fn leave(&self, records: u64) {
         self.leaving.fetch_add(records, Ordering::SeqCst);
     }
@@ -239,8 +242,8 @@ impl Queue {
         self.leaving.load(Ordering::SeqCst) > 0 || self.lanes().unseen
     }
 
-    /// Queues a withdrawal: of `ids`, or of a whole route.
-    pub(crate) fn erase(&self, ids: Vec<u64>, route: Option<Box<str>>) -> Confirmation {
+    /// Queues a withdrawal: of `ids`, or of a whole route. `leaving` of it were counted by [`Queue::leave`].
+    pub(crate) fn erase(&self, ids: Vec<u64>, route: Option<Box<str>>, leaving: u64) -> Confirmation {
         let (confirm, confirmation) = Confirmation::channel();
         self.unconfirmed.fetch_add(1, Ordering::Relaxed);
         let mut lanes = self.lanes();
@@ -256,6 +259,7 @@ impl Queue {
             routes: route.into_iter().collect(),
             confirms: vec![confirm],
             count: 1,
+            leaving,
         });
         self.work.notify_one();
         confirmation
@@ -263,6 +267,8 @@ impl Queue {
 
     /// Tells everybody who waits that withdrawals are durable.
     pub(crate) fn confirm(&self, erases: Erases) {
+        // First: whoever is told may ask again at once.
+        self.left(erases.leaving);
         self.unconfirmed.fetch_sub(erases.count, Ordering::Relaxed);
         for confirm in erases.confirms {
             // Whoever stopped waiting needs no answer.
@@ -409,7 +415,7 @@ impl Queue {
     /// Memory that waiting withdrawals take, in bytes.
     #[cfg(test)]
     pub(crate) fn erase_bytes(&self) -> usize {
-        let Erases { ids, routes, confirms, count: _ } = &self.lanes().erases;
+        let Erases { ids, routes, confirms, count: _, leaving: _ } = &self.lanes().erases;
         ids.capacity() * size_of::<u64>()
             + routes.iter().map(|route| size_of_val(route) + route.len()).sum::<usize>()
             + confirms.capacity() * size_of::<oneshot::Sender<Result<(), WithdrawError>>>()
@@ -423,12 +429,8 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
-    use backstop_engine::snapshot::{CopyFacts, OriginLimit};
-    use http::HeaderMap;
-
     use super::*;
-    use crate::copies::Copies;
-    use crate::testing::{headers, now};
+    use crate::testing::headers;
 
     #[test]
     fn what_a_failing_disk_shows_again_and_again_is_queued_once() {
@@ -446,16 +448,11 @@ mod tests {
     #[test]
     fn reads_that_wait_are_bounded_in_bytes_too() {
         let queue = Queue::new(&StoreOptions { read_queue_len: usize::MAX, ..StoreOptions::new("") });
-        let ticket = Copies::memory(0).begin_read(now(0));
-        let facts = CopyFacts {
-            observed_at: ticket.observed_at(Duration::ZERO),
-            origin_limit: OriginLimit::Unlimited,
-        };
         let large = headers(&[("etag", &"x".repeat(30_000))]);
         let put = Put { id: 1, shard: 0, place: 0 };
         let renew = || {
-            let renewal = OwnedRenewal::new(&large, &HeaderMap::new(), facts, ticket);
-            queue.fetch(Fetch { put, purpose: Purpose::Renew(Box::new(renewal)) })
+            let purpose = Purpose::Renew(Box::new(OwnedRenewal::sample(&large)));
+            queue.fetch(Fetch { put, purpose })
         };
         let taken = (0..10_000).filter(|_| renew().is_ok()).count();
         assert!((100..=RENEWAL_BYTES / 30_000).contains(&taken), "{taken}");

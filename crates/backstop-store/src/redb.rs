@@ -18,6 +18,9 @@
 //! are read or renewed often stay. Dates do not decide it: a clock that once showed a wrong date must not make copies
 //! stay forever.
 //!
+//! A device that runs full before the limit is reached makes records take an eighth less; once it has room again, half of
+//! that is used.
+//!
 //! # Damage
 //! The file is not read as a whole when it is opened, so redb notices damage only where it reads. Entries, copies and
 //! withdrawals carry checksums of their own; an entry or a withdrawal that fails it, or lies out of order, has the whole

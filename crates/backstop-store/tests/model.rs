@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use backstop_engine::snapshot::{CopyFacts, OriginLimit};
-use backstop_engine::time::Now;
-use backstop_store::testing::{FakeMedium, block_on, copy, headers, key, now};
+use backstop_engine::time::{Mono, Now};
+use backstop_store::testing::{FakeMedium, block_on, copy, headers, key, now_in_boot};
 use backstop_store::{
-    Copies, CopyKey, Loaded, PutOutcome, ReadTicket, RenewOutcome, Renewal, StoreOptions, StoredCopy,
-    VaryField, Withdrawal, Withdrawn,
+    Confirmation, Copies, CopyKey, Judge, Loaded, PutOutcome, ReadTicket, RenewOutcome, Renewal,
+    StoreOptions, StoredCopy, VaryField, Withdrawal, Withdrawn,
 };
 use http::HeaderMap;
 use http::header::ACCEPT_LANGUAGE;
@@ -19,13 +19,34 @@ use proptest::prelude::*;
 #[derive(Clone, Debug)]
 enum Step {
     Begin,
-    Put { key: u8, language: Option<u8>, read: prop::sample::Index, length: usize },
-    Look { key: u8, language: u8 },
-    Renew { key: u8, language: u8, read: prop::sample::Index },
+    Put {
+        key: u8,
+        language: Option<u8>,
+        read: prop::sample::Index,
+        length: usize,
+    },
+    Look {
+        key: u8,
+        language: u8,
+    },
+    Renew {
+        key: u8,
+        language: u8,
+        read: prop::sample::Index,
+    },
     Target(u8),
     Path(u8),
     Route(u8),
+    /// A withdrawal of a target that refuses what is read in the next seconds as well.
+    Hold {
+        key: u8,
+        seconds: u64,
+    },
+    /// Writes wait for the disk from here on, or go on.
+    Stall,
     Reopen,
+    /// As `Reopen`, after a boot whose date may be an earlier or a later one.
+    Reboot,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -39,7 +60,10 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..8u8).prop_map(Step::Target),
         1 => (0..8u8).prop_map(Step::Path),
         1 => (0..2u8).prop_map(Step::Route),
+        1 => (0..8u8, 1..20u64).prop_map(|(key, seconds)| Step::Hold { key, seconds }),
+        1 => Just(Step::Stall),
         1 => Just(Step::Reopen),
+        1 => Just(Step::Reboot),
     ]
 }
 
@@ -65,18 +89,31 @@ struct Read {
     at: Now,
 }
 
+/// A copy, and how many were stored before it.
+type Numbered = (StoredCopy, usize);
+
 #[derive(Default)]
 struct Model {
-    copies: BTreeMap<(u8, Option<u8>), StoredCopy>,
+    copies: BTreeMap<(u8, Option<u8>), Numbered>,
+    stored: usize,
     /// Which keys each withdrawal touched.
     withdrawals: Vec<Vec<u8>>,
+    /// Which keys are held, and until when.
+    held: Vec<(Vec<u8>, Mono)>,
     /// Everything that was ever stored and not withdrawn since, for a store that may forget.
     versions: BTreeMap<u8, Vec<StoredCopy>>,
 }
 
 impl Model {
     fn late(&self, key: u8, read: Read) -> bool {
+        let held = |(keys, until): &(Vec<u8>, Mono)| keys.contains(&key) && read.at.mono < *until;
         self.withdrawals[read.before..].iter().any(|touched| touched.contains(&key))
+            || self.held.iter().any(held)
+    }
+
+    fn store(&mut self, place: (u8, Option<u8>), copy: StoredCopy) {
+        self.stored += 1;
+        self.copies.insert(place, (copy, self.stored));
     }
 
     fn withdraw(&mut self, touched: impl Fn(&CopyKey) -> bool) {
@@ -90,13 +127,20 @@ impl Model {
         [None, Some(language)]
             .into_iter()
             .filter_map(|language| Some((language, self.copies.get(&(key, language))?)))
-            .reduce(|a, b| if b.1.facts.observed_at.began_after(&a.1.facts.observed_at) { b } else { a })
+            .reduce(|a, b| if is_newer(b.1, a.1) { b } else { a })
+            .map(|(language, (copy, _))| (language, copy))
     }
+}
+
+/// Within one boot its clock decides, else what was stored later.
+fn is_newer(one: &Numbered, other: &Numbered) -> bool {
+    let (began, began_other) = (one.0.facts.observed_at, other.0.facts.observed_at);
+    if began.boot == began_other.boot { began.mono > began_other.mono } else { one.1 > other.1 }
 }
 
 /// How two variants of the same date are told apart is not promised.
 fn ambiguous(model: &Model, key: u8, language: u8) -> bool {
-    let date = |language| model.copies.get(&(key, language)).map(|copy| copy.facts.observed_at);
+    let date = |language| model.copies.get(&(key, language)).map(|(copy, _)| copy.facts.observed_at);
     date(None).is_some() && date(None) == date(Some(language))
 }
 
@@ -117,19 +161,29 @@ struct Life {
 }
 
 impl Life {
-    fn open(&self) -> Copies {
+    fn open(&self, now: Now) -> Copies {
         match &self.disk {
-            Some(disk) => Copies::open_on(Box::new(disk.clone()), self.options.clone(), now(0)).0,
+            Some(disk) => Copies::open_on(Box::new(disk.clone()), self.options.clone(), now).0,
             None => Copies::memory_with(self.options.clone()),
         }
     }
 
     fn live(&self, steps: Vec<Step>) -> Result<(), TestCaseError> {
-        let mut store = self.open();
+        // Boots are dated by their number, and the first of them is neither the earliest nor the latest.
+        let (mut boot, mut booted, mut boots) = (4, 0, [1, 7, 2, 6, 3, 8, 5, 4].into_iter().cycle());
+        let first = now_in_boot(boot, 0);
+        let mut store = self.open(first);
         let mut model = Model::default();
-        let mut reads = vec![Read { ticket: store.begin_read(now(0)), before: 0, at: now(0) }];
+        let mut reads = vec![Read { ticket: store.begin_read(first), before: 0, at: first }];
+        let mut stalled = false;
+        let mut unconfirmed = Vec::new();
         for (second, step) in (1..).zip(steps) {
-            let at = now(second);
+            let at = now_in_boot(boot, second - booted);
+            let mut withdraw = |withdrawn: Withdrawn| match withdrawn {
+                Withdrawn::Pending(confirmation) if stalled => unconfirmed.push(confirmation),
+                Withdrawn::Pending(confirmation) => confirmed(confirmation),
+                Withdrawn::NothingStored => {}
+            };
             match step {
                 Step::Begin => {
                     reads.push(Read { ticket: store.begin_read(at), before: model.withdrawals.len(), at });
@@ -140,10 +194,11 @@ impl Life {
                     let vary: Vec<VaryField> = vary.into_iter().collect();
                     let copy = StoredCopy { vary, ..copy(vec![second as u8; length], read.ticket) };
                     let outcome = store.put(numbered(key), copy.clone(), read.ticket, at);
-                    let newer = model
-                        .copies
-                        .get(&(key, language))
-                        .is_some_and(|old| old.facts.observed_at.began_after(&copy.facts.observed_at));
+                    // What another boot has read is older.
+                    let newer = model.copies.get(&(key, language)).is_some_and(|(old, _)| {
+                        let (old, new) = (old.facts.observed_at, copy.facts.observed_at);
+                        old.boot == new.boot && old.mono > new.mono
+                    });
                     if model.late(key, read) {
                         prop_assert_eq!(outcome, PutOutcome::Withdrawn);
                     } else if self.exact {
@@ -154,7 +209,7 @@ impl Life {
                     }
                     if outcome == PutOutcome::Stored {
                         model.versions.entry(key).or_default().push(copy.clone());
-                        model.copies.insert((key, language), copy);
+                        model.store((key, language), copy);
                     }
                 }
                 Step::Look { key, language } => {
@@ -174,12 +229,11 @@ impl Life {
                 }
                 Step::Renew { key, language, read } => {
                     let read = *read.get(&reads);
-                    let facts = CopyFacts {
-                        observed_at: read.ticket.observed_at(Duration::ZERO),
-                        origin_limit: OriginLimit::Never,
-                    };
+                    let observed_at = read.ticket.observed_at(Duration::ZERO);
+                    let facts = CopyFacts { observed_at, origin_limit: OriginLimit::Never };
+                    let judge: Judge = |_| Some(OriginLimit::Never);
                     let same = headers(&[("etag", "\"1\""), ("x-renewed", &second.to_string())]);
-                    let renewal = Renewal { validators: &same, headers: &same, facts };
+                    let renewal = Renewal { validators: &same, headers: &same, observed_at, judge };
                     let outcome = store.renew(&numbered(key), &request(language), renewal, read.ticket, at);
                     if model.late(key, read) {
                         prop_assert!(matches!(outcome, RenewOutcome::Withdrawn | RenewOutcome::Missing));
@@ -197,7 +251,7 @@ impl Life {
                         let renewed: Vec<_> = [None, Some(language)]
                             .into_iter()
                             .filter_map(|language| {
-                                Some(((key, language), model.copies.get(&(key, language))?.clone()))
+                                Some(((key, language), model.copies.get(&(key, language))?.0.clone()))
                             })
                             .map(|(place, old)| {
                                 let mut new = StoredCopy { facts, ..old };
@@ -215,7 +269,7 @@ impl Life {
                                     return Ok(());
                                 }
                             } else if Some(place) == selected {
-                                model.copies.insert(place, new);
+                                model.store(place, new);
                             }
                         }
                         if !self.exact {
@@ -234,38 +288,61 @@ impl Life {
                 }
                 Step::Target(key) => {
                     let target = numbered(key).target;
-                    withdraw(&store, Withdrawal::Target(target.clone()), at);
+                    withdraw(store.withdraw(Withdrawal::Target(target.clone()), at));
                     model.withdraw(|key| key.target == target);
+                }
+                Step::Hold { key, seconds } => {
+                    let target = numbered(key).target;
+                    let until = at.mono.after(Duration::from_secs(seconds));
+                    withdraw(store.withdraw_until(Withdrawal::Target(target.clone()), at, until));
+                    model.withdraw(|key| key.target == target);
+                    let keys = model.withdrawals.last().cloned().unwrap_or_default();
+                    model.held.push((keys, until));
                 }
                 Step::Path(key) => {
                     let path = numbered(key).target.path().to_owned();
-                    withdraw(&store, Withdrawal::Path { host: "h".into(), path: path.as_str().into() }, at);
+                    withdraw(
+                        store.withdraw(Withdrawal::Path { host: "h".into(), path: path.as_str().into() }, at),
+                    );
                     model.withdraw(|key| key.target.path() == path);
                 }
                 Step::Route(number) => {
-                    withdraw(&store, Withdrawal::Route(route(number)), at);
+                    withdraw(store.withdraw(Withdrawal::Route(route(number)), at));
                     model.withdraw(|key| key.route == route(number));
                 }
-                Step::Reopen => {
+                Step::Stall => {
+                    stalled = self.disk.is_some() && !stalled;
+                    self.disk.iter().for_each(|disk| disk.stall(stalled));
+                    if !stalled {
+                        unconfirmed.drain(..).for_each(confirmed);
+                    }
+                }
+                Step::Reopen | Step::Reboot => {
+                    stalled = false;
+                    self.disk.iter().for_each(|disk| disk.stall(false));
                     prop_assert!(store.close(Duration::from_secs(60)));
-                    store = self.open();
+                    unconfirmed.drain(..).for_each(confirmed);
+                    if matches!(step, Step::Reboot) {
+                        (boot, booted) = (boots.next().unwrap_or(boot), second);
+                    }
+                    let at = now_in_boot(boot, second - booted);
+                    store = self.open(at);
                     if self.disk.is_none() {
                         model = Model::default();
                     }
                     model.withdrawals.clear();
+                    model.held.clear();
                     reads = vec![Read { ticket: store.begin_read(at), before: 0, at }];
                 }
             }
-            prop_assert!(reads.iter().all(|read| read.at.mono <= at.mono));
         }
+        self.disk.iter().for_each(|disk| disk.stall(false));
         Ok(())
     }
 }
 
-fn withdraw(store: &Copies, withdrawal: Withdrawal, at: Now) {
-    if let Withdrawn::Pending(confirmation) = store.withdraw(withdrawal, at) {
-        assert_eq!(block_on(confirmation), Ok(()));
-    }
+fn confirmed(confirmation: Confirmation) {
+    assert_eq!(block_on(confirmation), Ok(()));
 }
 
 fn options(memory_bytes: u64) -> StoreOptions {
@@ -288,6 +365,6 @@ proptest! {
     #[test]
     fn a_store_without_room_forgets_but_never_invents(steps in vec(step(), 1..120), disk in any::<bool>()) {
         let disk = disk.then(FakeMedium::default);
-        Life { disk, options: options(9_000), exact: false }.live(steps)?;
+        Life { disk, options: StoreOptions { queue_len: 1, ..options(9_000) }, exact: false }.live(steps)?;
     }
 }

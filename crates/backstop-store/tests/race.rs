@@ -54,7 +54,12 @@ fn race(store: &Copies, withdrawal: impl Fn(&CopyKey) -> Withdrawal, confirmed: 
                 break;
             }
             origin.store(version, Ordering::SeqCst);
-            if let Withdrawn::Pending(confirmation) = store.withdraw(withdrawal(&key), now(1))
+            let withdrawn = match version % 3 {
+                // Holds until now, so it refuses nothing that begins now.
+                0 => store.withdraw_until(withdrawal(&key), now(1), now(1).mono),
+                _ => store.withdraw(withdrawal(&key), now(1)),
+            };
+            if let Withdrawn::Pending(confirmation) = withdrawn
                 && confirmed
             {
                 block_on(confirmation).unwrap();
@@ -89,11 +94,12 @@ fn memory_never_shows_what_was_withdrawn() {
 #[test]
 fn neither_does_a_store_with_a_disk_whether_or_not_it_is_waited_for() {
     for confirmed in [false, true] {
-        // So little memory that copies leave it at once and are read back from disk.
-        for memory_bytes in [1 << 20, 900] {
+        // So little memory that copies leave it at once and are read back from disk; or a queue so short that most of them
+        // are not written.
+        for (memory_bytes, queue_len) in [(1 << 20, 8192), (900, 8192), (1 << 20, 1)] {
             for withdrawal in [target, path, route] {
                 let disk = FakeMedium::default();
-                let options = StoreOptions { memory_bytes, ..StoreOptions::new("") };
+                let options = StoreOptions { memory_bytes, queue_len, ..StoreOptions::new("") };
                 let (store, _) = Copies::open_on(Box::new(disk.clone()), options, now(0));
                 race(&store, withdrawal, confirmed);
                 let Withdrawn::Pending(confirmation) = store.withdraw(route(&key("/p", None)), now(2)) else {

@@ -133,6 +133,124 @@ fn a_queued_put_does_not_come_back_after_its_withdrawal() {
     assert_eq!(disk.durable_copies(), 1);
 }
 
+/// What the writer has in its hands will be on disk, whatever became of the content that came after it.
+#[test]
+fn a_put_that_is_being_written_does_not_come_back_after_its_withdrawal() {
+    for dropped in [false, true] {
+        let disk = FakeMedium::default();
+        let (store, _) = open(&disk, StoreOptions { queue_len: 1, index_bytes: 64 * 4_000, ..options() });
+        let key = key("/p", None);
+        disk.stall(true);
+        put(&store, &key);
+        disk.wait_stalled();
+        let other = |number: u32| backstop_store::testing::key(&format!("/other/{number}"), None);
+        put(&store, &other(0));
+        put(&store, &key);
+        assert_eq!(store.health().writes_dropped, 1, "the lane is full");
+        if dropped {
+            // The index is full as well, and the copy leaves it.
+            (1..5_000).for_each(|number| assert_eq!(put(&store, &other(number)), PutOutcome::Stored));
+            assert!(!present(&store, &key));
+        }
+        let Withdrawn::Pending(confirmation) = withdraw(&store, &key) else { panic!("a copy was stored") };
+        disk.stall(false);
+        assert_eq!(block_on(confirmation), Ok(()));
+        assert!(store.close(FLUSH));
+        let (store, report) = open(&disk, options());
+        assert!(!present(&store, &key), "{report:?}");
+    }
+}
+
+/// Whoever withdraws again what is not yet gone for good is not told that there is nothing.
+#[test]
+fn what_is_still_leaving_the_disk_is_not_nothing() {
+    let route = || Withdrawal::Route("r".into());
+    let key = key("/p", None);
+    for (first, second) in [
+        (Withdrawal::Target(key.target.clone()), Withdrawal::Target(key.target.clone())),
+        (route(), route()),
+        (route(), Withdrawal::Target(key.target.clone())),
+    ] {
+        let disk = FakeMedium::default();
+        let (store, _) = open(&disk, options());
+        put(&store, &key);
+        until(|| disk.durable_copies() == 1);
+        disk.stall(true);
+        let Withdrawn::Pending(one) = store.withdraw(first, now(2)) else { panic!("a copy was stored") };
+        let Withdrawn::Pending(other) = store.withdraw(second.clone(), now(3)) else {
+            panic!("the disk still holds it")
+        };
+        assert_eq!(disk.durable_copies(), 1);
+        disk.stall(false);
+        assert_eq!((block_on(one), block_on(other)), (Ok(()), Ok(())));
+        until(|| disk.durable_copies() == 0 && store.health().entries == 0);
+        until(|| matches!(store.withdraw(second.clone(), now(4)), Withdrawn::NothingStored));
+    }
+}
+
+/// What was read before the failure must not be taken for something else the next time.
+#[test]
+fn a_first_reading_that_breaks_off_loses_nothing_and_leaves_nothing_behind() {
+    let keys: Vec<_> = (0..5).map(|number| key(&format!("/{number}"), None)).collect();
+    for panics in [false, true] {
+        let disk = FakeMedium::default();
+        let (store, _) = open(&disk, options());
+        for key in &keys {
+            put(&store, key);
+        }
+        assert!(store.close(FLUSH));
+        let patient = StoreOptions { retry_pause: (Duration::from_millis(50), FLUSH), ..options() };
+        disk.break_next_scan(3, panics);
+        let (store, report) = open(&disk, patient);
+        assert_eq!(report.copies, 0);
+        if panics {
+            // Damage: the file is set aside, and nothing of it is left in the index.
+            assert!(report.set_aside.is_some());
+            assert_eq!(store.health().entries, 0);
+            continue;
+        }
+        assert!(matches!(report.disk, DiskState::Failed(_)), "{report:?}");
+        until(|| store.health().disk == DiskState::Ok);
+        assert!(keys.iter().all(|key| present(&store, key)));
+        assert!(store.close(FLUSH));
+        assert_eq!(disk.durable_copies(), 5);
+    }
+}
+
+/// The file went back to an earlier commit: what is known of the copy goes back with it.
+#[test]
+fn a_commit_that_was_lost_leaves_the_version_before_it_with_its_date() {
+    let disk = FakeMedium::default();
+    let key = key("/p", None);
+    let (store, _) = open(&disk, options());
+    put(&store, &key);
+    let date = |store: &Copies| store.peek(&key, &HeaderMap::new()).map(|facts| facts.observed_at.mono);
+    assert!(store.close(FLUSH));
+    let slow = StoreOptions { memory_bytes: 20_000, commit_interval: Duration::from_secs(600), ..options() };
+    let (store, _) = open(&disk, slow);
+    let again = |key: &CopyKey| {
+        let ticket = store.begin_read(now(5));
+        store.put(key, copy(vec![2; 1000], ticket), ticket, now(5));
+        until(|| store.health().writes_queued == 0);
+    };
+    again(&key);
+    // The new version is on disk, not yet for good, and leaves memory.
+    for number in 0..200 {
+        again(&backstop_store::testing::key(&format!("/other/{number}"), None));
+    }
+    assert_eq!(date(&store), Some(now(5).mono));
+    disk.fail(failed());
+    let lost = backstop_store::testing::key("/lost", None);
+    put(&store, &lost);
+    until(|| matches!(store.health().disk, DiskState::Failed(_)));
+    disk.fail(None);
+    let Withdrawn::Pending(confirmation) = withdraw(&store, &lost) else { panic!("a copy was stored") };
+    assert_eq!(block_on(confirmation), Ok(()));
+    assert_eq!(date(&store), Some(now(1).mono));
+    let Loaded::Disk(pending) = store.load(&key, &HeaderMap::new()) else { panic!("in memory") };
+    assert_eq!(block_on(pending).unwrap().body[0], 1);
+}
+
 #[test]
 fn a_closed_store_says_that_it_cannot_confirm() {
     let disk = FakeMedium::default();

@@ -141,7 +141,8 @@ impl Builder {
         self
     }
 
-    /// The languages of a `public_read`. Default: `Accept-Language` is left alone.
+    /// The languages of a `public_read`: one of them is asked for, and tells copies apart. Default: `Accept-Language` is left
+    /// alone.
     pub fn languages(mut self, languages: &[&str]) -> Self {
         if let RouteClass::PublicRead(read) = &mut self.route.class {
             read.languages = languages.iter().map(|&language| language.into()).collect();

@@ -34,12 +34,14 @@ use backstop_engine::flow::{
     Attempt, AttemptId, BodyFacts, CopyAction, Event, Flow, HeadFacts, Reply, RequestFacts, Trace,
 };
 use backstop_engine::outcome::{Outcome, Reason, Source};
-use backstop_engine::policy::{Policy, PolicyError, RouteId};
+use backstop_engine::policy::{Policy, RouteClass, RouteId};
 use backstop_engine::snapshot::{CopyFacts, ObservedAt, OriginLimit};
+use backstop_engine::time::BootId;
 use quick_cache::sync::{Cache, EntryAction, EntryResult};
 
 use crate::clock::Clock;
 use crate::driver::{Hands, Waiters, drive};
+use crate::protected::SetupError;
 use crate::service::Entropy;
 use crate::upstream::Progress;
 
@@ -103,15 +105,23 @@ where
     /// Protects reads with the first route of a policy. At most `copies` values are kept. `classify` tells which errors
     /// are failures of the dependency.
     ///
+    /// A function is called once for each read: what the policy says of retries and of another dependency is not done here,
+    /// and the value that is kept stands in at once.
+    ///
     /// # Errors
-    /// A policy that the engine refuses.
+    /// A policy that the engine refuses or that has no route, or a route whose alternative is an HTTP answer (`optional`) or
+    /// a shared cache (`cached_read`): neither is a value.
     pub fn new(
         clock: Clock,
         policy: Policy,
         copies: usize,
         classify: impl Fn(&E) -> Option<FailureKind> + Send + Sync + 'static,
-    ) -> Result<Self, PolicyError> {
+    ) -> Result<Self, SetupError> {
         let engine = Engine::new(policy)?;
+        let Some(route) = engine.routes().first() else { return Err(SetupError::NoSuchRoute("".into())) };
+        if matches!(route.rules.class, RouteClass::Optional(_) | RouteClass::CachedRead(_)) {
+            return Err(SetupError::NotForFunctions { route: route.rules.name.clone() });
+        }
         let waiters = Waiters::of(&engine);
         let copies = Cache::new(copies.max(1));
         let withdrawals =
@@ -129,7 +139,8 @@ where
         R: FnOnce() -> F,
         F: Future<Output = Result<T, E>>,
     {
-        let facts = RequestFacts::GET;
+        // The function can be called once.
+        let facts = RequestFacts { repeatable: false, ..RequestFacts::GET };
         let withdrawals = self.withdrawals.of(&key);
         let withdrawn_before = withdrawals.load(Ordering::SeqCst);
         let begun = self.clock.now();
@@ -176,12 +187,14 @@ where
         value.map(|(value, age)| Answered { value, source: account.source, age })
     }
 
-    /// Keeps a value as if it had been read at the given moment. A later read is never overwritten.
+    /// Keeps a value as if it had been read at the given moment. A later read is never overwritten; what this boot has read
+    /// is later than what another one has, whatever their dates were.
     pub fn keep(&self, key: &K, observed_at: ObservedAt, value: T) {
         let facts = CopyFacts { observed_at, origin_limit: OriginLimit::Unlimited };
         let mut value = Some(value);
+        let present = self.clock.now().boot;
         let entry = self.copies.entry(key, None, |_, kept| {
-            if !kept.0.observed_at.began_after(&observed_at)
+            if !began_after(&kept.0.observed_at, &observed_at, present)
                 && let Some(value) = value.take()
             {
                 *kept = (facts, value);
@@ -208,6 +221,15 @@ where
     /// The clock.
     pub fn clock(&self) -> &Clock {
         &self.clock
+    }
+}
+
+/// Whether one read began after another. Dates of different boots are compared only where neither is the present one.
+fn began_after(one: &ObservedAt, other: &ObservedAt, present: BootId) -> bool {
+    match (one.boot == present, other.boot == present) {
+        (true, false) => true,
+        (false, true) => false,
+        _ => one.began_after(other),
     }
 }
 

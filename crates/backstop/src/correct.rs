@@ -66,19 +66,16 @@ impl Rules {
         part: impl Fn(&KeyPart) -> Option<Cow<'r, str>>,
     ) -> Form {
         let delimited = framing == Framing::Delimited;
-        let encoded = headers.get(CONTENT_ENCODING).is_some_and(|coding| coding != "identity");
-        if encoded {
-            return Form::Whole { correct: true, certain: false };
-        }
-        let declared = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(essence);
-        let expected = self.media_type.as_deref();
-        let fits = match (declared, expected) {
-            (Some(declared), Some(expected)) => declared.eq_ignore_ascii_case(expected),
-            (None, _) | (_, None) => true,
-        };
-        if !fits {
+        let expected = self.media_type.as_deref().map(str::as_bytes);
+        // The type first, of every line and byte for byte: it can be read of any answer.
+        let types = || headers.get_all(CONTENT_TYPE).iter().map(|value| essence(value.as_bytes()));
+        if expected.is_some_and(|expected| types().any(|declared| !declared.eq_ignore_ascii_case(expected))) {
             return Form::Whole { correct: false, certain: delimited };
         }
+        if is_coded(headers) {
+            return Form::Whole { correct: true, certain: false };
+        }
+        let declared = types().next();
         let looks = self.has + self.echo.len() > 0;
         let is_json = declared.or(expected).is_some_and(is_json);
         if is_json && !looks {
@@ -111,13 +108,20 @@ impl Rules {
 }
 
 /// A media type without its parameters.
-pub(crate) fn essence(value: &str) -> &str {
-    value.split(';').next().unwrap_or_default().trim()
+pub(crate) fn essence(value: &[u8]) -> &[u8] {
+    value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii()
 }
 
-pub(crate) fn is_json(media_type: &str) -> bool {
+pub(crate) fn is_json(media_type: &[u8]) -> bool {
     let media_type = media_type.to_ascii_lowercase();
-    media_type == "application/json" || media_type == "text/json" || media_type.ends_with("+json")
+    media_type == b"application/json" || media_type == b"text/json" || media_type.ends_with(b"+json")
+}
+
+/// Whether a body is in any coding but none (RFC 9110 sections 8.4 and 12.5.3): what cannot be understood may be one.
+fn is_coded(headers: &HeaderMap) -> bool {
+    let mut codings =
+        headers.get_all(CONTENT_ENCODING).iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
+    codings.any(|coding| !coding.trim_ascii().eq_ignore_ascii_case(b"identity"))
 }
 
 #[cfg(test)]
@@ -193,12 +197,39 @@ mod tests {
         assert_eq!(examine(&none, text, "", Framing::Delimited), UNCERTAIN);
     }
 
+    fn examine_fields(fields: &[(http::HeaderName, &'static [u8])]) -> Form {
+        let lines =
+            fields.iter().map(|(name, value)| (name.clone(), HeaderValue::from_bytes(value).unwrap()));
+        let mut headers = HeaderMap::new();
+        lines.for_each(|(name, value)| _ = headers.append(name, value));
+        let rules = Rules::new(&product()).unwrap();
+        rules.examine(&headers, &Bytes::from_static(b"\x1f\x8b"), Framing::Delimited, |_| None)
+    }
+
     #[test]
     fn a_coded_body_is_passed_on_but_never_kept() {
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        let rules = Rules::new(&product()).unwrap();
-        let form = rules.examine(&headers, &Bytes::from_static(b"\x1f\x8b"), Framing::Delimited, |_| None);
-        assert_eq!(form, UNCERTAIN);
+        for coding in [&b"gzip"[..], b"GZIP", b"identity, gzip", b"", b"\xff"] {
+            assert_eq!(examine_fields(&[(CONTENT_ENCODING, coding)]), UNCERTAIN, "{coding:?}");
+        }
+        let two = [(CONTENT_ENCODING, &b"identity"[..]), (CONTENT_ENCODING, b"br")];
+        assert_eq!(examine_fields(&two), UNCERTAIN);
+        assert_eq!(examine_fields(&[(CONTENT_ENCODING, b"Identity")]), Form::Broken, "no coding at all");
+    }
+
+    /// The type can be read of any answer, coded or not, and whatever its bytes are.
+    #[test]
+    fn another_type_is_incorrect_in_any_coding_and_any_bytes() {
+        let coded = (CONTENT_ENCODING, &b"gzip"[..]);
+        for other in [&b"text/html"[..], b"text/html; charset=utf-8", b"application/json\xff", b"\xe9", b""] {
+            assert_eq!(examine_fields(&[(CONTENT_TYPE, other)]), INCORRECT, "{other:?}");
+            assert_eq!(
+                examine_fields(&[(CONTENT_TYPE, other), coded.clone()]),
+                INCORRECT,
+                "{other:?}, coded"
+            );
+        }
+        let json = (CONTENT_TYPE, &b"Application/JSON; charset=utf-8"[..]);
+        assert_eq!(examine_fields(&[json.clone(), coded]), UNCERTAIN);
+        assert_eq!(examine_fields(&[json, (CONTENT_TYPE, b"text/html")]), INCORRECT, "said twice");
     }
 }

@@ -3,9 +3,10 @@
 mod hands;
 mod reply;
 
-use backstop_engine::flow::{Flow, Trace};
+use backstop_engine::flow::{CopyUse, Flow, Trace};
 use backstop_engine::policy::RouteClass;
 use http::{Request, Response};
+use http_body::Body;
 
 use crate::body::ReplyBody;
 use crate::driver::drive;
@@ -45,14 +46,20 @@ pub async fn respond<U, B>(
 where
     U: Upstream<B>,
     U::Body: Unpin,
+    B: Body,
 {
     let shared = &route.inner.shared;
     let rules = &route.state().rules;
     let (mut parts, body) = incoming.request.into_parts();
     let explain = asks_to_explain(&parts.headers);
+    // Only the content itself tells: within a service no field need announce it, nor in HTTP/2.
+    let has_content = announces_content(&parts.headers) || !body.is_end_stream();
     let (mut facts, read) = match rules.class.read() {
         Some(class) => {
-            let read = Read::prepare(class, &rules.name, &route.inner.fingerprint, &mut parts);
+            let mut read = Read::prepare(class, &rules.name, &route.inner.fingerprint, &mut parts);
+            if has_content {
+                read.facts.copies = CopyUse::Never;
+            }
             (read.facts, Some(read))
         }
         None => {
@@ -63,8 +70,7 @@ where
         }
     };
     facts.part_until = parts.extensions.get().map(|part: &PartOf| part.until);
-    facts.repeatable =
-        incoming.upload.is_none() && !announces_content(&parts.headers) && upstream.no_content().is_some();
+    facts.repeatable = incoming.upload.is_none() && !has_content && upstream.no_content().is_some();
     facts.attempt = inbound_attempt(&parts.headers);
     let mut flow = Flow::begin(
         &shared.engine,

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::language::negotiate;
+use crate::protected::SetupError;
 
 /// What stands in, in general and in certain languages.
 pub(crate) struct Fixed {
@@ -21,16 +22,18 @@ pub(crate) struct Ready {
 }
 
 impl Fixed {
-    pub(crate) fn of(rules: &Optional) -> Self {
-        let in_language = |(language, answer): &(Box<str>, FixedAnswer)| {
+    /// # Errors
+    /// An answer that is none that HTTP knows.
+    pub(crate) fn of(rules: &Optional, route: &str) -> Result<Self, SetupError> {
+        let mut by_language = Vec::with_capacity(rules.by_language.len());
+        for (language, answer) in &rules.by_language {
             // A language tag is letters, digits and hyphens.
-            Some((language.clone(), HeaderValue::from_str(language).ok()?, Ready::of(answer)))
-        };
-        Self {
-            general: Ready::of(rules.otherwise.answer()),
-            languages: rules.languages.clone(),
-            by_language: rules.by_language.iter().filter_map(in_language).collect(),
+            if let Ok(tag) = HeaderValue::from_str(language) {
+                by_language.push((language.clone(), tag, Ready::of(answer, route)?));
+            }
         }
+        let general = Ready::of(rules.otherwise.answer(), route)?;
+        Ok(Self { general, languages: rules.languages.clone(), by_language })
     }
 
     /// The answer for a request with these fields, and its language unless it is the general one.
@@ -49,13 +52,15 @@ impl Fixed {
 }
 
 impl Ready {
-    fn of(answer: &FixedAnswer) -> Self {
-        Self {
-            status: StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK),
-            media_type: HeaderValue::from_str(&answer.media_type)
-                .unwrap_or(HeaderValue::from_static("application/octet-stream")),
-            body: Bytes::copy_from_slice(&answer.body),
-        }
+    fn of(answer: &FixedAnswer, route: &str) -> Result<Self, SetupError> {
+        let status = StatusCode::from_u16(answer.status).ok();
+        let status = status.filter(|status| (200..600).contains(&status.as_u16()));
+        let media_type = HeaderValue::from_str(&answer.media_type).ok();
+        let (Some(status), Some(media_type)) = (status, media_type) else {
+            let FixedAnswer { status, media_type, .. } = answer.clone();
+            return Err(SetupError::Fixed { route: route.into(), status, media_type });
+        };
+        Ok(Self { status, media_type, body: Bytes::copy_from_slice(&answer.body) })
     }
 }
 
@@ -78,11 +83,12 @@ mod tests {
     /// RFC 4647 section 3.4: `es-MX` looks up `es`. A language without an answer of its own gets the general one.
     #[test]
     fn the_negotiated_language_has_its_own_answer_and_every_other_the_general_one() {
-        let fixed = Fixed::of(&Optional {
+        let rules = Optional {
             otherwise: Otherwise::Prepared(answer("general")),
             languages: ["es", "en", "fr"].map(Into::into).to_vec(),
             by_language: vec![("es".into(), answer("spanish")), ("EN".into(), answer("english"))],
-        });
+        };
+        let fixed = Fixed::of(&rules, "x").unwrap();
         let table = [
             (Some("es"), "spanish", Some("es")),
             (Some("es-MX, en;q=0.9"), "spanish", Some("es")),
@@ -98,7 +104,7 @@ mod tests {
             let expected = (Bytes::from_static(body.as_bytes()), language.map(str::to_owned));
             assert_eq!(told(&fixed, accept), expected, "{accept:?}");
         }
-        let one = Fixed::of(&Optional::new(Otherwise::Omit(answer("[]"))));
+        let one = Fixed::of(&Optional::new(Otherwise::Omit(answer("[]"))), "x").unwrap();
         assert!(!one.varies());
         assert_eq!(told(&one, Some("es")), (Bytes::from_static(b"[]"), None));
     }

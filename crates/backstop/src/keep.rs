@@ -8,7 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use backstop_engine::snapshot::CopyFacts;
 use backstop_engine::time::Wall;
-use backstop_store::{StoredCopy, VaryField};
+use backstop_store::{StoredCopy, VaryField, owned_fields};
 use bytes::Bytes;
 use http::header::{
     AGE, CONNECTION, CONTENT_LENGTH, DATE, ETAG, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
@@ -45,8 +45,24 @@ pub(crate) fn copy(
     received: Wall,
 ) -> Option<StoredCopy> {
     let vary = VaryField::select(&head.headers, request)?;
-    let mut headers = fields(&head.headers);
+    let mut headers = dated(fields(&head.headers), received);
     headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+    Some(StoredCopy {
+        facts,
+        vary,
+        status: head.status.as_u16(),
+        headers: owned_fields(&headers),
+        body: own_body(body),
+    })
+}
+
+/// The fields with which a 304 renews a copy; `None` if it is somebody's own.
+pub(crate) fn renewing(answer: &HeaderMap, received: Wall) -> Option<HeaderMap> {
+    (!answer.contains_key(SET_COOKIE)).then(|| dated(fields(answer), received))
+}
+
+/// An answer without `Date` was made when it was received.
+fn dated(mut headers: HeaderMap, received: Wall) -> HeaderMap {
     if !headers.contains_key(DATE)
         && let Ok(since_epoch) = u64::try_from(received.as_unix_ns())
         && let Ok(date) =
@@ -54,13 +70,7 @@ pub(crate) fn copy(
     {
         headers.insert(DATE, date);
     }
-    Some(StoredCopy {
-        facts,
-        vary,
-        status: head.status.as_u16(),
-        headers: own(&headers),
-        body: own_body(body),
-    })
+    headers
 }
 
 /// Bodies below this are copied into memory of exactly their size.
@@ -70,18 +80,6 @@ const COPIED_BELOW_BYTES: usize = 64 * 1024;
 /// the copy is kept. A large body fills its buffer and stays where it is.
 fn own_body(body: Bytes) -> Bytes {
     if body.len() < COPIED_BELOW_BYTES { Bytes::copy_from_slice(&body) } else { body }
-}
-
-/// Fields in memory of their own, for the same reason.
-fn own(headers: &HeaderMap) -> HeaderMap {
-    let mut owned = HeaderMap::with_capacity(headers.len());
-    for (name, value) in headers {
-        let name = HeaderName::from_bytes(name.as_str().as_bytes()).unwrap_or_else(|_| name.clone());
-        let mut copy = HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone());
-        copy.set_sensitive(value.is_sensitive());
-        owned.append(name, copy);
-    }
-    owned
 }
 
 /// The fields that are kept.
@@ -102,22 +100,29 @@ pub(crate) fn fields(headers: &HeaderMap) -> HeaderMap {
 }
 
 /// What a 304 confirms: its own validators, or without any what the request asked with (RFC 9111 section 4.3.4).
+///
+/// Where the request named entity tags, no date was compared (RFC 9110 section 13.2.2). Then a tag alone can say which
+/// content is meant: a date does not tell one from another of the same second.
 pub(crate) fn validators(answer: &HeaderMap, request: &HeaderMap) -> HeaderMap {
     let mut validators = HeaderMap::new();
+    let asked_by_tag = request.contains_key(IF_NONE_MATCH);
+    let has_tag = answer.contains_key(ETAG);
     for name in [ETAG, LAST_MODIFIED] {
-        if let Some(value) = answer.get(&name) {
+        if (has_tag || !asked_by_tag)
+            && let Some(value) = answer.get(&name)
+        {
             validators.insert(name, value.clone());
         }
     }
     if validators.is_empty() {
-        for (asked, name) in [(IF_NONE_MATCH, ETAG), (IF_MODIFIED_SINCE, LAST_MODIFIED)] {
-            // Of several, nobody knows which one it was.
-            let mut lines = request.get_all(asked).iter();
-            if let (Some(value), None) = (lines.next(), lines.next())
-                && is_one(value.as_bytes())
-            {
-                validators.insert(name, value.clone());
-            }
+        let (asked, name) =
+            if asked_by_tag { (IF_NONE_MATCH, ETAG) } else { (IF_MODIFIED_SINCE, LAST_MODIFIED) };
+        // Of several, nobody knows which one it was.
+        let mut lines = request.get_all(asked).iter();
+        if let (Some(value), None) = (lines.next(), lines.next())
+            && is_one(value.as_bytes())
+        {
+            validators.insert(name, value.clone());
         }
     }
     validators
@@ -173,11 +178,38 @@ mod tests {
         let kept = own_body(slice.clone());
         assert_eq!(kept, slice);
         assert!(!buffer.as_ptr_range().contains(&kept.as_ptr()));
-        let mut headers = HeaderMap::new();
-        headers.insert("x-a", HeaderValue::from_maybe_shared(slice).unwrap());
-        let owned = own(&headers);
-        assert_eq!(owned, headers);
-        assert!(!buffer.as_ptr_range().contains(&owned["x-a"].as_bytes().as_ptr()));
+    }
+
+    /// RFC 9110 section 13.2.2: where entity tags were asked for, a date was not looked at, whatever the answer names.
+    #[test]
+    fn a_date_confirms_only_what_was_not_asked_for_by_its_tag() {
+        let headers = |lines: &[(HeaderName, &'static str)]| -> HeaderMap {
+            lines.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value))).collect()
+        };
+        let day = "Mon, 30 Nov 2026 00:00:00 GMT";
+        let (two_tags, one_tag) = ((IF_NONE_MATCH, "\"a\", \"b\""), (IF_NONE_MATCH, "\"a\""));
+        let since = (IF_MODIFIED_SINCE, day);
+        let (tag, modified) = ((ETAG, "\"a\""), (LAST_MODIFIED, day));
+        for (answer, asked, confirmed) in [
+            (
+                vec![tag.clone(), modified.clone()],
+                vec![two_tags.clone()],
+                vec![tag.clone(), modified.clone()],
+            ),
+            (vec![], vec![one_tag.clone(), since.clone()], vec![tag.clone()]),
+            (vec![], vec![two_tags.clone(), since.clone()], vec![]),
+            (vec![modified.clone()], vec![one_tag.clone()], vec![tag.clone()]),
+            (vec![modified.clone()], vec![two_tags.clone(), since.clone()], vec![]),
+            (vec![], vec![since.clone()], vec![modified.clone()]),
+            (vec![modified.clone()], vec![since.clone()], vec![modified.clone()]),
+            (vec![], vec![], vec![]),
+        ] {
+            assert_eq!(
+                validators(&headers(&answer), &headers(&asked)),
+                headers(&confirmed),
+                "{answer:?} {asked:?}"
+            );
+        }
     }
 
     #[test]

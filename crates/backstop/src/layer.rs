@@ -37,6 +37,9 @@ impl<C> BackstopLayer<C> {
     /// A layer for a route. `classify`, a function from the inner service's error to an optional
     /// [`FailureKind`](backstop_engine::failure::FailureKind), tells which errors are failures of the dependency; all
     /// others go to the caller unchanged.
+    ///
+    /// `Dns`, `Connect`, `ConnectTimeout` and `Tls` say that no byte of the request can have been sent: a write that fails
+    /// so has changed nothing, and withdraws no copy. Whatever may have happened later is one of the other kinds.
     pub fn new(route: ProtectedRoute, classify: C) -> Self {
         Self { route, classify: Arc::new(classify) }
     }

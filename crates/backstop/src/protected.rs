@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use backstop_engine::engine::{Engine, RouteState};
 use backstop_engine::policy::{Policy, PolicyError, RouteClass, RouteId};
+use backstop_engine::time::{Now, WallTrust};
 use backstop_store::{Copies, Withdrawal};
 use http::request::Parts;
 
@@ -79,6 +80,24 @@ pub enum SetupError {
         /// What is wrong.
         source: NotAPlace,
     },
+    /// An answer that is prepared beforehand is none that HTTP knows.
+    #[error(
+        "route `{route}`: a prepared answer needs a status from 200 to 599 and a media type, not {status} and {media_type:?}"
+    )]
+    Fixed {
+        /// The route.
+        route: Box<str>,
+        /// Its status.
+        status: u16,
+        /// Its media type.
+        media_type: Box<str>,
+    },
+    /// A plain function cannot answer for this route's class.
+    #[error("route `{route}`: a plain function answers for `public_read` and `direct` only")]
+    NotForFunctions {
+        /// The route.
+        route: Box<str>,
+    },
     /// There is no route of that name.
     #[error("the policy has no route `{0}`")]
     NoSuchRoute(Box<str>),
@@ -119,6 +138,19 @@ impl Backstop {
         &self.shared.clock
     }
 
+    /// What is to be done about once a second: the clock is asked anew whether its date may be believed, and the clock and
+    /// the copies tell each other how far the date has come. A file of copies that could be opened only now may know of a
+    /// later date than the clock shows: then its copies are not believed across boots.
+    pub fn keep_house(&self) -> Now {
+        let Shared { clock, copies, .. } = &*self.shared;
+        clock.raise_high_water(copies.high_water_wall());
+        let now = clock.refresh();
+        if now.wall_trust == WallTrust::Synchronised {
+            copies.note_wall(now);
+        }
+        now
+    }
+
     /// The copies.
     pub fn copies(&self) -> &Copies {
         &self.shared.copies
@@ -148,7 +180,7 @@ impl Backstop {
     /// A route by its name.
     ///
     /// # Errors
-    /// If there is none, or its `correct` rules cannot be used.
+    /// If there is none, or its `correct` rules or its prepared answer cannot be used.
     pub fn route(&self, name: &str) -> Result<ProtectedRoute, SetupError> {
         let found = self.shared.engine.routes().iter().position(|route| *route.rules.name == *name);
         let id = found.and_then(|index| u16::try_from(index).ok());
@@ -161,7 +193,7 @@ impl Backstop {
     /// value are not found any more.
     ///
     /// # Errors
-    /// If its `correct` rules, or the places of its parts, cannot be used.
+    /// If its `correct` rules, its prepared answers or the places of its parts cannot be used.
     pub fn route_by_id(
         &self,
         id: RouteId,
@@ -175,7 +207,7 @@ impl Backstop {
             None => Rules::default(),
         };
         let fixed = match &rules.class {
-            RouteClass::Optional(optional) => Some(Fixed::of(optional)),
+            RouteClass::Optional(optional) => Some(Fixed::of(optional, &rules.name)?),
             RouteClass::Direct(_)
             | RouteClass::PublicRead(_)
             | RouteClass::CachedRead(_)

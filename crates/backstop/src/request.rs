@@ -124,6 +124,10 @@ impl Read {
         let spelt = canonical::escapes(parts.uri.path());
         let is_plain = canonical::meaning(&spelt) == spelt;
         encode(&mut partition, (!is_plain).then(|| spelt.as_bytes()));
+        // An answer in one language is none in another, whether or not the key says so.
+        if !rules.languages.is_empty() && !rules.key.contains(&KeyPart::Language) {
+            encode(&mut partition, language.as_deref().map(str::as_bytes));
+        }
         for part in &rules.key {
             // A field may come in several lines, and whoever is asked may read any of them: each tells copies apart.
             if let KeyPart::Header(name) = part {
@@ -278,6 +282,16 @@ mod tests {
         assert_ne!(plain, coded);
         assert_eq!(coded, key("/%70/a%3ab", b"1"));
         assert_ne!(plain, key("/p/a:b", b"2"));
+    }
+
+    #[test]
+    fn languages_tell_copies_apart_although_the_key_does_not_name_them() {
+        for key in [vec![], vec![KeyPart::Header("x-tenant".into())], vec![KeyPart::Language]] {
+            let rules = rules(&["es", "en"], key);
+            let key = |language: &str| read(&rules, &[("accept-language", language)]).key;
+            assert_ne!(key("es"), key("en"));
+            assert_eq!(key("es"), key("es-MX, en;q=0.5"));
+        }
     }
 
     /// `a` + `bc` and `ab` + `c` are two keys; absent and empty too.

@@ -80,7 +80,7 @@ where
     S::Future: Send,
     S::Error: Send,
     C: Fn(&S::Error) -> Option<FailureKind> + Send + Sync + 'static,
-    RequestBody: Send + 'static,
+    RequestBody: Body + Send + 'static,
     ResponseBody: Body<Data = Bytes> + Unpin + Send + 'static,
 {
     type Response = Response<ReplyBody<PermitBody<ResponseBody>>>;
@@ -123,6 +123,10 @@ where
     ) -> Result<Response<Self::Body>, CallError<S::Error>> {
         let mut service = self.service.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let classify = |error: S::Error, phase: Phase, sent: Sent| match (self.classify)(&error) {
+            // A service is one piece: only the kind tells how far it came.
+            Some(kind) if kind.sent() == Sent::No => {
+                CallError::Failed(Failure::new(kind, Phase::Connect, Sent::No))
+            }
             Some(kind) => CallError::Failed(Failure::new(kind, phase, sent)),
             None => CallError::Unclassified(error),
         };

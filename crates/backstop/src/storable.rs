@@ -94,6 +94,18 @@ impl Freshness {
     }
 }
 
+/// How long an answer with these fields may be used without asking; `None` if it may not be kept.
+pub(crate) fn limit_if_kept(headers: &HeaderMap) -> Option<OriginLimit> {
+    let Storable { keep, limit, lifetime: _ } = storable(headers, false);
+    keep.then_some(limit)
+}
+
+/// As [`limit_if_kept`], where the operator overrides the origin.
+pub(crate) fn limit_if_overridden(headers: &HeaderMap) -> Option<OriginLimit> {
+    let Storable { keep, limit, lifetime: _ } = storable(headers, true);
+    keep.then_some(limit)
+}
+
 /// The age that an answer already has when it comes (RFC 9111 section 5.1): the first member, ignored unless it is a
 /// non-negative integer.
 pub fn received_age(headers: &HeaderMap) -> Duration {
@@ -137,7 +149,7 @@ impl Directives {
         directives
     }
 
-    /// A word in a line that cannot be understood: what it forbids is forbidden, what it allows is not allowed.
+    /// A word that may be more than it seems: what it forbids is forbidden, what it allows is not allowed.
     fn forbid(&mut self, word: &str) {
         if ["no-store", "no-cache", "private", "must-revalidate", "proxy-revalidate"]
             .iter()
@@ -173,14 +185,22 @@ fn targeted(headers: &HeaderMap) -> Option<Directives> {
     let dictionary: sfv::Dictionary = Parser::new(&text).parse().ok()?;
     let mut directives = Directives { is_targeted: true, ..Directives::default() };
     for (name, entry) in &dictionary {
-        let ListEntry::Item(item) = entry else { continue };
-        let argument = match &item.bare_item {
-            BareItem::Boolean(true) => String::new(),
-            BareItem::Integer(number) => number.to_string(),
-            // A directive of a type that it does not have is not consumed (RFC 9213 section 2.1).
-            _ => continue,
+        let item = match entry {
+            ListEntry::Item(item) => Some(&item.bare_item),
+            ListEntry::InnerList(_) => None,
         };
-        directives.add(name.as_str(), &argument);
+        if item == Some(&BareItem::Boolean(false)) {
+            continue;
+        }
+        // What forbids is said by whatever value: with the names of fields it forbids only those, and is treated as
+        // forbidding all.
+        directives.forbid(name.as_str());
+        match item {
+            Some(BareItem::Boolean(_)) => directives.add(name.as_str(), ""),
+            Some(BareItem::Integer(number)) => directives.add(name.as_str(), &number.to_string()),
+            // A directive of a type that it does not have is not consumed (RFC 9213 section 2.1).
+            _ => {}
+        }
     }
     (!dictionary.is_empty()).then_some(directives)
 }

@@ -14,6 +14,8 @@ use backstop::call::{Answered, Reads, Unanswered};
 use backstop::clock::{Clock, ManualClock};
 use backstop::engine::failure::FailureKind;
 use backstop::engine::outcome::{Outcome, Source};
+use backstop::engine::policy::{FixedAnswer, Origin, Policy, RetryRules};
+use backstop::engine::retry::Owner;
 use backstop::engine::snapshot::ObservedAt;
 use backstop::engine::time::{BootId, Mono, Now, Wall, WallTrust};
 use tokio::sync::oneshot;
@@ -279,4 +281,56 @@ fn of_values_kept_at_once_the_newest_stays() {
         let kept = catalog.read(round, Err(DOWN)).unwrap();
         assert_eq!((kept.value, kept.age), ("newest", Duration::from_nanos(10_000 - 39)));
     }
+}
+
+/// A value that was kept from another boot, with a date that has not come yet, gives way to what is read now.
+#[test]
+fn what_another_boot_kept_is_older_than_what_is_read_now_whatever_its_date() {
+    let catalog = Catalog::new();
+    let now = catalog.clock.now();
+    let ahead = |boot| {
+        ObservedAt::new(
+            Now { wall: Wall::from_unix_ns(now.wall.as_unix_ns() + 1_000_000_000), boot, ..now },
+            Duration::ZERO,
+        )
+    };
+    catalog.reads.keep(&42, ahead(BootId([7; 16])), "then");
+    assert_eq!(words(&catalog.read(42, Err(DOWN))), "rejected: age", "from the future");
+    assert_eq!(catalog.read(42, Ok("now")), primary("now"));
+    assert_eq!(catalog.read(42, Err(DOWN)), copy("now", Duration::ZERO));
+    catalog.reads.keep(&42, ahead(BootId([7; 16])), "then");
+    assert_eq!(catalog.read(42, Err(DOWN)), copy("now", Duration::ZERO));
+}
+
+/// The function can be called once, so nothing waits for a second call that cannot be made.
+#[test]
+fn a_policy_of_second_calls_leads_to_the_value_that_is_kept_at_once() {
+    let (clock, _hand) = Clock::manual(Now { mono: Mono::from_ns(1_000_000_000_000), ..Now::default() });
+    let mut policy = builder::public_read("description", 300 * MS).in_flight(2).max_age(MAX_AGE).policy();
+    policy.routes[0].retry = Some(RetryRules { attempts: 2, owner: Owner::Backstop, origin: Origin::NONE });
+    let reads = Reads::new(clock, policy, 10, |fault: &Fault| fault.0).unwrap();
+    let calls = std::cell::Cell::new(0);
+    let read = |gives: Result<&'static str, Fault>| {
+        at_once(reads.read(42, || async {
+            calls.set(calls.get() + 1);
+            gives
+        }))
+    };
+    assert_eq!(read(Ok("v1")), primary("v1"));
+    assert_eq!(read(Err(DOWN)), copy("v1", Duration::ZERO));
+    assert_eq!(calls.get(), 2, "one for each read");
+}
+
+/// A stand-in that is an HTTP answer is no value.
+#[test]
+fn a_class_that_a_function_cannot_answer_for_is_refused_at_setup() {
+    let new = |policy| Reads::<u32, u32, Fault>::new(Clock::manual(Now::default()).0, policy, 1, |_| None);
+    let answer = FixedAnswer { status: 200, media_type: "text/plain".into(), body: Box::default() };
+    let optional = builder::optional("tips", SECOND, answer).in_flight(1).policy();
+    let said = new(optional).unwrap_err().to_string();
+    assert_eq!(said, "route `tips`: a plain function answers for `public_read` and `direct` only");
+    assert!(new(builder::direct("tips", SECOND).in_flight(1).policy()).is_ok());
+    assert!(
+        new(Policy { routes: Vec::new(), ..builder::direct("tips", SECOND).in_flight(1).policy() }).is_err()
+    );
 }

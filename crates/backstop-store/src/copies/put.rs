@@ -9,7 +9,7 @@ use super::{Copies, Inner};
 use crate::bodies::Evicted;
 use crate::copy::StoredCopy;
 use crate::health::add;
-use crate::index::{Place, Queued, Removed, Shard, Stored, Variant};
+use crate::index::{Place, Queued, Removed, Shard, Stored, THIS_LIFE, Variant};
 use crate::key::CopyKey;
 use crate::marks::ReadTicket;
 use crate::queue::Put;
@@ -92,7 +92,7 @@ impl Inner {
 
     /// The variant that the answer becomes the content of, made if there is none. `None` if it holds a newer answer
     /// already. Variants whose route was withdrawn since leave: nothing may fall back to what the disk has of them.
-    fn variant_for(
+    pub(crate) fn variant_for(
         &self,
         shard: &mut Shard,
         place: Place,
@@ -107,7 +107,7 @@ impl Inner {
             if route.refuse(variant.generation) {
                 stale.push(variant.id);
             } else if variant.vary[..] == copy.vary[..] {
-                if variant.facts.observed_at.began_after(&copy.facts.observed_at) {
+                if variant.began_after_read(&copy.facts.observed_at) {
                     return None;
                 }
                 known = Some(variant.id);
@@ -119,6 +119,7 @@ impl Inner {
                 id,
                 vary: copy.vary.clone().into_boxed_slice(),
                 facts: copy.facts,
+                order: THIS_LIFE,
                 generation: ticket.generation,
                 resident: false,
                 queued: None,
@@ -146,23 +147,32 @@ impl Inner {
     ) -> Evicted {
         let Some(variant) = shard.variant_mut(place, id) else { return Evicted::new() };
         variant.renew_facts(copy.facts);
+        variant.order = THIS_LIFE;
         variant.generation = generation;
         variant.resident = true;
         self.queue_write(variant, number, place, &copy);
         self.bodies.insert(id, copy, number, place)
     }
 
-    /// Queues the content of a variant for the disk. If the queue is full the disk keeps what it has.
+    /// Queues the content of a variant for the disk. If the queue is full the disk keeps what it has, or is just being
+    /// given: what the writer has in its hands stays named here until it is written, because the disk will hold it.
     fn queue_write(&self, variant: &mut Variant, number: u16, place: Place, copy: &Arc<StoredCopy>) {
         let Some(queue) = &self.queue else { return };
-        let old = variant.queued.as_ref().map(|queued| queued.copy.weight());
-        let waiting = variant.queued.as_ref().is_some_and(|queued| queued.waiting);
-        let queued = queue.reserve(copy.weight(), old)
-            && (waiting || queue.put(Put { id: variant.id, shard: number, place }) || {
-                queue.release(copy.weight());
-                variant.queued = None;
-                false
-            });
+        let bytes = copy.weight();
+        let queued = match &variant.queued {
+            Some(old) if old.waiting => queue.reserve(bytes, Some(old.copy.weight())),
+            being_written => {
+                let queued = queue.reserve(bytes, None)
+                    && (queue.put(Put { id: variant.id, shard: number, place }) || {
+                        queue.release(bytes);
+                        false
+                    });
+                if let Some(old) = being_written.as_ref().filter(|_| queued) {
+                    queue.release(old.copy.weight());
+                }
+                queued
+            }
+        };
         if queued {
             variant.queued = Some(Queued { copy: copy.clone(), waiting: true });
         } else {

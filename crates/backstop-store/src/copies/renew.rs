@@ -4,28 +4,36 @@
 //! 4.3.4). The content is never touched: the body is shared with the copy before, and what describes the body
 //! (`Content-Length`, `Content-Encoding`, `Content-Type`, `Content-Range`, `Transfer-Encoding`) stays as stored.
 //!
+//! What the origin says about old copies is read from the fields as they then are: a 304 need not repeat what it has said
+//! before. If it names other fields in `Vary` than the stored answer did, the copy is one of another variant from then on
+//! (section 4.1): the request's own, selected by those fields; by `*` nothing is selected, and the copy is dropped.
+//!
 //! A copy that lies on disk only is read back first, in the background; until then it keeps its old date.
 
-use std::sync::Arc;
+use std::sync::{Arc, RwLockWriteGuard};
 
-use backstop_engine::snapshot::CopyFacts;
+use backstop_engine::snapshot::{CopyFacts, ObservedAt, OriginLimit};
 use backstop_engine::time::Now;
 use http::header::{
     CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, LAST_MODIFIED,
-    TRANSFER_ENCODING,
+    TRANSFER_ENCODING, VARY,
 };
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName};
 
 use super::{Copies, Inner};
-use crate::copy::{StoredCopy, fields_bytes};
+use crate::copy::{StoredCopy, fields_bytes, owned_fields};
 use crate::index::Shard;
 use crate::key::CopyKey;
 use crate::marks::ReadTicket;
 use crate::queue::{Fetch, Purpose, Put};
+use crate::vary::VaryField;
 
 /// Fields that describe the stored body and are never updated, and those that belong to the connection.
 const KEPT: [HeaderName; 6] =
     [CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, TRANSFER_ENCODING];
+
+/// Reads what the origin says about old copies from an answer's fields; `None` if it may not be kept.
+pub type Judge = fn(&HeaderMap) -> Option<OriginLimit>;
 
 /// The origin's word that a copy is still the answer.
 #[derive(Clone, Copy, Debug)]
@@ -35,8 +43,10 @@ pub struct Renewal<'a> {
     pub validators: &'a HeaderMap,
     /// The fields that replace stored ones.
     pub headers: &'a HeaderMap,
-    /// The new date and what the origin now says about old copies.
-    pub facts: CopyFacts,
+    /// The new date.
+    pub observed_at: ObservedAt,
+    /// Judges the copy's fields as they then are.
+    pub judge: Judge,
 }
 
 /// What became of a renewal.
@@ -48,6 +58,10 @@ pub enum RenewOutcome {
     Missing,
     /// The copy is another one than the origin spoke of.
     OtherContent,
+    /// The origin says that it may not be kept any more: the copy keeps its date, and ends with its age.
+    NotKept,
+    /// It varies on everything now (`Vary: *`), so no request could select it: it was dropped.
+    Unselectable,
     /// A read that began later has already stored its answer.
     OlderThanStored,
     /// Something that touches it was withdrawn after the read began, or may have been.
@@ -80,21 +94,36 @@ impl Copies {
         if inner.withdrawn(&shard, key, ticket) {
             return RenewOutcome::Withdrawn;
         }
-        if variant.facts.observed_at.began_after(&renewal.facts.observed_at) {
+        if variant.began_after_read(&renewal.observed_at) {
             return RenewOutcome::OlderThanStored;
         }
+        let terms = Terms::of(renewal, request, ticket);
         let put = Put { id: variant.id, shard: number, place };
         let held =
             inner.bodies.get(put.id).or_else(|| variant.queued.as_ref().map(|queued| queued.copy.clone()));
         let Some(copy) = held.filter(|copy| copy.facts == variant.facts) else {
             drop(shard);
-            return inner.renew_from_disk(put, renewal, ticket);
+            return inner.renew_from_disk(put, renewal, terms);
         };
-        let Some(copy) = renewed(&copy, renewal) else { return RenewOutcome::OtherContent };
-        let evicted = inner.replace(&mut shard, number, place, put.id, Arc::new(copy), ticket.generation);
-        drop(shard);
-        inner.evicted(&evicted);
-        RenewOutcome::Renewed
+        inner.apply_renewal(shard, key, put, &copy, renewal, terms)
+    }
+}
+
+/// What a renewal rests on beside the fields that came with it.
+#[derive(Clone, Debug)]
+struct Terms {
+    /// By what the request selects the copy, if the fields that came name it.
+    vary: Option<Selected>,
+    ticket: ReadTicket,
+}
+
+/// The request's fields that `Vary` names; `None` if it varies on everything.
+type Selected = Option<Vec<VaryField>>;
+
+impl Terms {
+    fn of(renewal: Renewal<'_>, request: &HeaderMap, ticket: ReadTicket) -> Self {
+        let names_fields = renewal.headers.contains_key(VARY);
+        Self { vary: names_fields.then(|| VaryField::select(renewal.headers, request)), ticket }
     }
 }
 
@@ -103,23 +132,38 @@ impl Copies {
 pub(crate) struct OwnedRenewal {
     validators: HeaderMap,
     headers: HeaderMap,
-    facts: CopyFacts,
-    ticket: ReadTicket,
+    observed_at: ObservedAt,
+    judge: Judge,
+    terms: Terms,
 }
 
 impl OwnedRenewal {
-    pub(crate) fn new(
-        validators: &HeaderMap,
-        headers: &HeaderMap,
-        facts: CopyFacts,
-        ticket: ReadTicket,
-    ) -> Self {
-        Self { validators: owned(validators), headers: owned(headers), facts, ticket }
+    fn new(renewal: Renewal<'_>, terms: Terms) -> Self {
+        let Renewal { validators, headers, observed_at, judge } = renewal;
+        let (validators, headers) = (owned_fields(validators), owned_fields(headers));
+        Self { validators, headers, observed_at, judge, terms }
+    }
+
+    /// One with these validators.
+    #[cfg(test)]
+    pub(crate) fn sample(validators: &HeaderMap) -> Self {
+        let ticket = Copies::memory(0).begin_read(Now::default());
+        let observed_at = ticket.observed_at(std::time::Duration::ZERO);
+        let judge: Judge = |_| Some(OriginLimit::Unlimited);
+        let headers = &HeaderMap::new();
+        let renewal = Renewal { validators, headers, observed_at, judge };
+        Self::new(renewal, Terms::of(renewal, headers, ticket))
+    }
+
+    fn renewal(&self) -> Renewal<'_> {
+        let Self { validators, headers, observed_at, judge, terms: _ } = self;
+        Renewal { validators, headers, observed_at: *observed_at, judge: *judge }
     }
 
     /// The memory that it takes, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>() + fields_bytes(&self.validators) + fields_bytes(&self.headers)
+        let vary = self.terms.vary.iter().flatten().flatten().map(VaryField::bytes).sum::<usize>();
+        size_of::<Self>() + fields_bytes(&self.validators) + fields_bytes(&self.headers) + vary
     }
 }
 
@@ -132,9 +176,8 @@ impl Inner {
             || self.routes.get(&key.route).is_none_or(|route| route.refuse(ticket.generation))
     }
 
-    fn renew_from_disk(&self, put: Put, renewal: Renewal<'_>, ticket: ReadTicket) -> RenewOutcome {
-        let renewal = OwnedRenewal::new(renewal.validators, renewal.headers, renewal.facts, ticket);
-        let purpose = Purpose::Renew(Box::new(renewal));
+    fn renew_from_disk(&self, put: Put, renewal: Renewal<'_>, terms: Terms) -> RenewOutcome {
+        let purpose = Purpose::Renew(Box::new(OwnedRenewal::new(renewal, terms)));
         match self.queue.as_ref().map(|queue| queue.fetch(Fetch { put, purpose })) {
             Some(Ok(())) => RenewOutcome::Pending,
             Some(Err(_)) | None => RenewOutcome::Unreadable,
@@ -143,49 +186,75 @@ impl Inner {
 
     /// Renews a copy that was read back, unless something newer happened meanwhile.
     pub(crate) fn renew_read(&self, put: Put, copy: &StoredCopy, renewal: &OwnedRenewal) {
-        let mut shard = self.index.write(put.shard);
+        let shard = self.index.write(put.shard);
         let Some((key, variant)) = shard.live(put.place, put.id) else { return };
         let Some(key) = key.unpack() else { return };
         if variant.facts != copy.facts
-            || variant.facts.observed_at.began_after(&renewal.facts.observed_at)
-            || self.withdrawn(&shard, &key, renewal.ticket)
+            || variant.began_after_read(&renewal.observed_at)
+            || self.withdrawn(&shard, &key, renewal.terms.ticket)
         {
             return;
         }
-        let asked =
-            Renewal { validators: &renewal.validators, headers: &renewal.headers, facts: renewal.facts };
-        let Some(copy) = renewed(copy, asked) else { return };
-        let generation = renewal.ticket.generation;
-        let evicted = self.replace(&mut shard, put.shard, put.place, put.id, Arc::new(copy), generation);
+        let _nobody_asks =
+            self.apply_renewal(shard, &key, put, copy, renewal.renewal(), renewal.terms.clone());
+    }
+
+    /// Puts the renewed copy in the place of the stored one.
+    fn apply_renewal(
+        &self,
+        mut shard: RwLockWriteGuard<'_, Shard>,
+        key: &CopyKey,
+        put: Put,
+        copy: &StoredCopy,
+        renewal: Renewal<'_>,
+        Terms { vary, ticket }: Terms,
+    ) -> RenewOutcome {
+        if !same_content(&copy.headers, renewal.validators) {
+            return RenewOutcome::OtherContent;
+        }
+        let headers = updated(&copy.headers, renewal.headers);
+        let Some(origin_limit) = (renewal.judge)(&headers) else { return RenewOutcome::NotKept };
+        let facts = CopyFacts { observed_at: renewal.observed_at, origin_limit };
+        let Some(vary) = vary.unwrap_or_else(|| Some(copy.vary.clone())) else {
+            self.drop_variant(&mut shard, put);
+            return RenewOutcome::Unselectable;
+        };
+        let is_another_variant = vary != copy.vary;
+        let body = copy.body.clone();
+        let copy = Arc::new(StoredCopy { facts, vary, status: copy.status, headers, body });
+        let (mut place, mut id) = (put.place, Some(put.id));
+        if is_another_variant {
+            // The entry goes with its last variant, and is then made anew.
+            let Some(route) = self.routes.get(&key.route) else { return RenewOutcome::Withdrawn };
+            self.drop_variant(&mut shard, put);
+            let before = (shard.bytes(), shard.len());
+            let mut removed = Vec::new();
+            place = shard.place_or_insert(self.index.locate(key), key, &route);
+            id = self.variant_for(&mut shard, place, &route, &copy, ticket, &mut removed);
+            self.forget(&removed);
+            self.account(before, (shard.bytes(), shard.len()));
+        }
+        let Some(id) = id else { return RenewOutcome::OlderThanStored };
+        let evicted = self.replace(&mut shard, put.shard, place, id, copy, ticket.generation);
         drop(shard);
         self.evicted(&evicted);
+        RenewOutcome::Renewed
     }
-}
 
-/// Fields in memory of their own: a value that arrived is a slice of a connection's read buffer, and would keep all of
-/// it, counted by nobody, for as long as it is kept itself.
-fn owned(fields: &HeaderMap) -> HeaderMap {
-    let copy = |value: &HeaderValue| {
-        let mut copy = HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone());
-        copy.set_sensitive(value.is_sensitive());
-        copy
-    };
-    let mut owned = HeaderMap::with_capacity(fields.keys_len());
-    for (name, value) in fields {
-        owned.append(name.clone(), copy(value));
+    /// Drops a variant that requests would be answered from for which it is not the answer any more: as a withdrawal does,
+    /// so that a crash does not bring it back.
+    fn drop_variant(&self, shard: &mut Shard, put: Put) {
+        let before = (shard.bytes(), shard.len());
+        let mut removed = Vec::new();
+        shard.remove_variant(put.place, put.id, &mut removed);
+        let ids = self.release(&removed);
+        if let Some(queue) = self.queue.as_ref().filter(|_| !ids.is_empty()) {
+            let leaving = ids.len() as u64;
+            queue.leave(leaving);
+            drop(queue.erase(ids, None, leaving));
+        }
+        self.account(before, (shard.bytes(), shard.len()));
     }
-    owned
-}
-
-/// The copy with its new date and fields, sharing the body; `None` if the origin spoke of another content.
-fn renewed(copy: &StoredCopy, renewal: Renewal<'_>) -> Option<StoredCopy> {
-    same_content(&copy.headers, renewal.validators).then(|| StoredCopy {
-        facts: renewal.facts,
-        vary: copy.vary.clone(),
-        status: copy.status,
-        headers: updated(&copy.headers, renewal.headers),
-        body: copy.body.clone(),
-    })
 }
 
 /// Whether the validators name the stored content: the entity tag if there is one (a weak comparison, as for `GET`),
@@ -208,7 +277,7 @@ fn same_content(stored: &HeaderMap, confirmed: &HeaderMap) -> bool {
 /// The stored fields, those replaced that the origin sent again.
 fn updated(stored: &HeaderMap, sent: &HeaderMap) -> HeaderMap {
     let mut headers = stored.clone();
-    let sent = owned(sent);
+    let sent = owned_fields(sent);
     for name in sent.keys().filter(|name| !KEPT.contains(name)) {
         headers.remove(name);
         for value in sent.get_all(name) {
@@ -221,6 +290,7 @@ fn updated(stored: &HeaderMap, sent: &HeaderMap) -> HeaderMap {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
+    use http::HeaderValue;
     use http::header::{CACHE_CONTROL, SET_COOKIE};
 
     use super::*;
@@ -249,9 +319,8 @@ mod tests {
         let mut sent = HeaderMap::new();
         sent.append(CACHE_CONTROL, HeaderValue::from_maybe_shared(buffer.slice(..10)).unwrap());
         assert!(!buffer.is_unique());
-        let kept = (owned(&sent), updated(&HeaderMap::new(), &sent));
-        assert_eq!(kept.0, sent);
-        assert_eq!(kept.1, sent);
+        let kept = updated(&HeaderMap::new(), &sent);
+        assert_eq!(kept, sent);
         drop(sent);
         assert!(buffer.is_unique());
     }

@@ -25,7 +25,8 @@ pub enum Withdrawal {
 /// What became of a withdrawal.
 #[derive(Debug)]
 pub enum Withdrawn {
-    /// No copy was stored, neither in memory nor on disk. Reads that began before are refused all the same.
+    /// No copy was stored, neither in memory nor on disk, and none is still leaving the disk after an earlier withdrawal.
+    /// Reads that began before are refused all the same.
     NothingStored,
     /// In memory the copies are gone; the confirmation completes once they are gone from disk for good.
     Pending(Confirmation),
@@ -46,12 +47,12 @@ impl Copies {
         let inner = &*self.inner;
         inner.note_mono(now);
         let generation = inner.new_generation();
-        let (stored, ids) = match &withdrawal {
+        let Found { stored, ids, leaving } = match &withdrawal {
             Withdrawal::Target(target) => inner.withdraw_target(target.site(), Some(target), generation, now),
             Withdrawal::Path { host, path } => {
                 inner.withdraw_target(&site(host, path), None, generation, now)
             }
-            Withdrawal::Route(route) => (inner.withdraw_route(route, generation, now.mono), Vec::new()),
+            Withdrawal::Route(route) => inner.withdraw_route(route, generation, now.mono),
         };
         let Some(queue) = &inner.queue else {
             return if stored {
@@ -67,19 +68,23 @@ impl Copies {
             Withdrawal::Route(route) => Some(route),
             Withdrawal::Target(_) | Withdrawal::Path { .. } => None,
         };
-        Withdrawn::Pending(queue.erase(ids, route))
+        Withdrawn::Pending(queue.erase(ids, route, leaving))
     }
 }
 
+/// What a withdrawal found.
+struct Found {
+    /// Whether anything was stored.
+    stored: bool,
+    /// The records of it that the disk may hold.
+    ids: Vec<u64>,
+    /// What was counted as leaving the disk.
+    leaving: u64,
+}
+
 impl Inner {
-    /// Withdraws one target, or a whole path. Says whether anything was stored, and what the disk may hold of it.
-    fn withdraw_target(
-        &self,
-        site: &[u8],
-        target: Option<&Target>,
-        generation: u64,
-        now: Now,
-    ) -> (bool, Vec<u64>) {
+    /// Withdraws one target, or a whole path.
+    fn withdraw_target(&self, site: &[u8], target: Option<&Target>, generation: u64, now: Now) -> Found {
         let query = target.map(Target::query);
         let located = self.index.locate_below(site, query);
         let mut shard = self.index.write(located.shard());
@@ -89,25 +94,35 @@ impl Inner {
         let mut removed = Vec::new();
         shard.remove_below(located, site, query, &mut removed);
         let ids = self.release(&removed);
+        let leaving = ids.len() as u64;
+        if let Some(queue) = &self.queue {
+            // Under the lock: whoever finds nothing here any more finds it there.
+            queue.leave(leaving);
+        }
         self.account(before, (shard.bytes(), shard.len()));
-        (!removed.is_empty(), ids)
+        Found { stored: !removed.is_empty(), ids, leaving }
     }
 
-    /// Withdraws a route. Says whether it may have had a copy.
-    fn withdraw_route(&self, name: &str, generation: u64, now: Mono) -> bool {
-        match self.routes.get(name) {
-            Some(route) => {
-                let stored = route.withdraw(generation, now);
-                if stored && self.queue.is_none() {
-                    self.stale_everywhere();
-                }
-                stored
+    /// Withdraws a route.
+    fn withdraw_route(&self, name: &str, generation: u64, now: Mono) -> Found {
+        let Some(route) = self.routes.get(name) else {
+            self.routes.raise_horizon(generation);
+            return Found { stored: false, ids: Vec::new(), leaving: 0 };
+        };
+        let Some(queue) = &self.queue else {
+            let stored = route.withdraw(generation, now);
+            if stored {
+                self.stale_everywhere();
             }
-            None => {
-                self.routes.raise_horizon(generation);
-                false
-            }
+            return Found { stored, ids: Vec::new(), leaving: 0 };
+        };
+        // Before it is taken note of that the route has no copies any more: whoever withdraws it next may see that.
+        queue.leave(1);
+        let stored = route.withdraw(generation, now);
+        if !stored {
+            queue.left(1);
         }
+        Found { stored, ids: Vec::new(), leaving: u64::from(stored) }
     }
 }
 

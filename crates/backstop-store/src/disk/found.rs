@@ -4,7 +4,9 @@
 //! taken over: in a damaged tree a deletion may miss, and what was withdrawn would come back with the next life.
 //!
 //! The first time, everything that is whole and was not withdrawn enters the index. Whatever was withdrawn since the
-//! process began, while the disk could not be read, is refused by the same marks that refuse late reads.
+//! process began, while the disk could not be read, is refused by the same marks that refuse late reads. A disk that cannot be
+//! read to its end is not taken over at all: what had entered the index leaves it, or the next attempt would take the same
+//! entries for others that stand in their place.
 //!
 //! Every further time the index already knows better: what the disk holds is compared with it. A record that the
 //! index does not know was deleted or replaced, and the deletion was lost with the failure, so it is deleted again; a
@@ -12,6 +14,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::failure::contain;
 use super::{Disk, DiskError, Found};
 use crate::codec::{CodecError, Entry, decode_entry};
 use crate::copies::Inner;
@@ -29,6 +32,14 @@ pub(super) struct Taken {
 
 /// Takes over what `disk` holds; `first` says that nothing was taken over before.
 pub(super) fn take(inner: &Inner, disk: &dyn Disk, first: bool) -> Result<Taken, DiskError> {
+    let taken = contain(|| take_all(inner, disk, first));
+    if first && taken.is_err() {
+        inner.drop_unless(&HashSet::new());
+    }
+    taken
+}
+
+fn take_all(inner: &Inner, disk: &dyn Disk, first: bool) -> Result<Taken, DiskError> {
     let mut taken = Taken::default();
     let mut withdrawn: HashMap<Box<str>, u64> = HashMap::new();
     let mut seen = HashSet::new();
@@ -87,23 +98,29 @@ impl Inner {
             return false;
         }
         let place = shard.place_or_insert(located, &entry.key, &route);
-        let twin = shard.variants(place).find(|variant| variant.vary[..] == entry.vary[..]);
-        let twin = twin.map(|twin| (twin.id, twin.facts.observed_at));
-        if twin.is_some_and(|(_, observed_at)| !entry.facts.observed_at.began_after(&observed_at)) {
-            return false;
+        if let Some(variant) = shard.variant_mut(place, entry.id) {
+            // Known since an attempt to read the disk that failed, and read anew since.
+            variant.set_stored(Some(entry.facts));
+            return true;
         }
         let variant = Variant {
             id: entry.id,
             vary: entry.vary.into_boxed_slice(),
             facts: entry.facts,
+            order: entry.sequence,
             generation: 0,
             resident: false,
             queued: None,
             stored: Stored::Same,
         };
+        let twin = shard.variants(place).find(|twin| twin.vary == variant.vary);
+        if twin.is_some_and(|twin| !variant.began_after(twin)) {
+            return false;
+        }
+        let twin = twin.map(|twin| twin.id);
         let mut removed = Vec::new();
         shard.push(place, variant, &mut removed);
-        if let Some((id, _)) = twin {
+        if let Some(id) = twin {
             shard.remove_variant(place, id, &mut removed);
         }
         let kept = removed.len();
@@ -114,7 +131,8 @@ impl Inner {
         true
     }
 
-    /// Whether the index knows this entry; what it thinks of the disk is then set right.
+    /// Whether the index knows this entry; what it thinks of the disk is then set right. A write that was lost with the
+    /// failure leaves an older version there, with the older date.
     fn recognise(&self, entry: &Entry) -> bool {
         let located = self.index.locate(&entry.key);
         let mut shard = self.index.write(located.shard());
@@ -125,6 +143,7 @@ impl Inner {
         };
         if let Some(variant) = shard.variant_mut(place, entry.id) {
             variant.set_stored(Some(entry.facts));
+            variant.settle();
         }
         true
     }

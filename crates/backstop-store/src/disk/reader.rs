@@ -6,8 +6,6 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use backstop_engine::snapshot::CopyFacts;
-
 use super::Disk;
 use super::failure::contain;
 use crate::codec::decode_copy;
@@ -86,7 +84,7 @@ impl Inner {
         }
         let Some(variant) = shard.variant_mut(put.place, put.id) else { return false };
         if variant.resident || variant.facts != copy.facts {
-            return same_or_older(&variant.facts, &copy.facts);
+            return variant.covers(&copy.facts);
         }
         variant.resident = true;
         let evicted = self.bodies.insert(put.id, copy.clone(), put.shard, put.place);
@@ -106,9 +104,4 @@ impl Inner {
         self.not_on_disk(&mut shard, put.place, put.id);
         self.account(before, (shard.bytes(), shard.len()));
     }
-}
-
-/// Whether what was read is not newer than what is known: it then is an honest answer with its own date.
-fn same_or_older(known: &CopyFacts, read: &CopyFacts) -> bool {
-    !read.observed_at.began_after(&known.observed_at)
 }

@@ -144,7 +144,7 @@ impl Writer {
         let first = !self.taken_over;
         let medium = &mut self.medium;
         let disk: Arc<dyn Disk> = Arc::from(contain(|| medium.open())?);
-        let taken = contain(|| take(&self.inner, &*disk, first))?;
+        let taken = take(&self.inner, &*disk, first)?;
         self.taken_over = true;
         self.sequence = self.sequence.max(taken.next_sequence);
         self.queue.delete_found(&taken.unwanted);

@@ -103,7 +103,7 @@ impl Shard {
             .variants
             .iter()
             .filter(|variant| !entry.route.refuse(variant.generation) && all_match(&variant.vary, request))
-            .reduce(|a, b| if b.facts.observed_at.began_after(&a.facts.observed_at) { b } else { a })?;
+            .reduce(|a, b| if b.began_after(a) { b } else { a })?;
         Some((place, variant))
     }
 
@@ -223,9 +223,7 @@ impl Shard {
                     continue;
                 };
                 if let Some(variant) = entry.variants.oldest()
-                    && oldest.is_none_or(|(_, oldest)| {
-                        oldest.facts.observed_at.began_after(&variant.facts.observed_at)
-                    })
+                    && oldest.is_none_or(|(_, oldest)| oldest.began_after(variant))
                 {
                     oldest = Some((self.hand as Place, variant));
                 }

@@ -1,8 +1,9 @@
 use std::time::Duration;
 
 use backstop_engine::snapshot::{CopyFacts, ObservedAt, OriginLimit};
+use backstop_engine::time::{BootId, Mono, Now, Wall};
 
-use super::super::variant::Stored;
+use super::super::variant::{Stored, THIS_LIFE};
 use super::*;
 use crate::key::Target;
 
@@ -14,6 +15,7 @@ fn variant(id: u64) -> Variant {
             observed_at: ObservedAt::new(Default::default(), Duration::ZERO),
             origin_limit: OriginLimit::Unlimited,
         },
+        order: THIS_LIFE,
         generation: 0,
         resident: true,
         queued: None,
@@ -63,4 +65,29 @@ fn paths_with_the_same_hash_are_told_apart() {
     shard.remove_below(LocatedBelow { target: None, ..BELOW }, keys[2].target.site(), None, &mut removed);
     assert_eq!(removed.drain(..).map(|removed| removed.variant.id).sum::<u64>(), 2 + 3);
     assert_eq!(shard.len(), 1);
+}
+
+/// A date in the future, from a boot whose clock was wrong, does not make a copy stay for ever.
+#[test]
+fn what_an_earlier_boot_stored_leaves_first_whatever_its_date() {
+    let (mut shard, route, mut removed) = (Shard::default(), Arc::new(Route::default()), Vec::new());
+    let at = |boot: u8, wall: i64, mono: u64| {
+        let now = Now {
+            mono: Mono::from_ns(mono),
+            wall: Wall::from_unix_ns(wall),
+            boot: BootId([boot; 16]),
+            ..Now::default()
+        };
+        CopyFacts { observed_at: ObservedAt::new(now, Duration::ZERO), origin_limit: OriginLimit::Unlimited }
+    };
+    let stored =
+        [(at(1, 900, 9), 17), (at(2, 500, 5), 18), (at(3, 10, 1), THIS_LIFE), (at(3, 20, 2), THIS_LIFE)];
+    for (id, (facts, order)) in (0..).zip(stored) {
+        let key = key(&format!("/{id}"), None);
+        let place = shard.place_or_insert(Located { key: id, ..SAME }, &key, &route);
+        shard.push(place, Variant { facts, order, ..variant(id) }, &mut removed);
+    }
+    let keep = shard.place(Located { key: 3, ..SAME }, &key("/3", None)).unwrap();
+    shard.shrink_to(0, keep, &mut removed);
+    assert_eq!(removed.iter().map(|removed| removed.variant.id).collect::<Vec<_>>(), [0, 1, 2]);
 }

@@ -4,13 +4,23 @@
 //! always deletes every version of it. What the disk holds may be an older version than what memory holds; should the
 //! newer one be lost (pushed out of memory after its write was dropped), the variant falls back to the older one, with
 //! the older date.
+//!
+//! Which of two reads began first is told by the boot-time clock where both began in one boot. Dates of different boots are
+//! not compared: either of them may have been wrong, and a copy with a date in the future would be taken for the newest
+//! for ever. What was stored later was then read later: what this life stored before what it found, and that in the order of
+//! the file.
 
 use std::sync::Arc;
 
-use backstop_engine::snapshot::CopyFacts;
+use backstop_engine::snapshot::{CopyFacts, ObservedAt};
 
 use crate::copy::StoredCopy;
 use crate::vary::VaryField;
+
+/// The [`order`](Variant::order) of what was stored in this life: after whatever the file held before.
+pub(crate) const THIS_LIFE: u64 = u64::MAX;
+/// The [`order`](Variant::order) of what an earlier life stored, if no more is known of it.
+const EARLIER_LIFE: u64 = 0;
 
 /// One variant of a key.
 #[derive(Debug)]
@@ -21,6 +31,8 @@ pub(crate) struct Variant {
     pub(crate) vary: Box<[VaryField]>,
     /// What is known of its newest content.
     pub(crate) facts: CopyFacts,
+    /// Where it stands among reads of other boots: its place in the order of the file it was found in, or [`THIS_LIFE`].
+    pub(crate) order: u64,
     /// The generation of the ticket under which it was read.
     pub(crate) generation: u64,
     /// Whether the newest content is in memory.
@@ -50,6 +62,29 @@ pub(crate) enum Stored {
 }
 
 impl Variant {
+    /// Whether its read began after that of `other`.
+    pub(crate) fn began_after(&self, other: &Self) -> bool {
+        let (own, others) = (&self.facts.observed_at, &other.facts.observed_at);
+        if own.boot != others.boot && self.order != other.order {
+            return self.order > other.order;
+        }
+        own.began_after(others)
+    }
+
+    /// Whether its read began after one that this life has made. What another boot has read is older than that.
+    pub(crate) fn began_after_read(&self, read: &ObservedAt) -> bool {
+        self.facts.observed_at.boot == read.boot && self.facts.observed_at.began_after(read)
+    }
+
+    /// Whether what the disk turned out to hold is not newer than what is known: it then is an honest answer with its own
+    /// date.
+    pub(crate) fn covers(&self, read: &CopyFacts) -> bool {
+        if self.facts.observed_at.boot == read.observed_at.boot {
+            return !read.observed_at.began_after(&self.facts.observed_at);
+        }
+        self.order == THIS_LIFE
+    }
+
     /// Whether the disk holds it or may come to hold it.
     pub(crate) fn touched_disk(&self) -> bool {
         self.queued.is_some() || self.stored != Stored::No
@@ -76,6 +111,9 @@ impl Variant {
         match std::mem::replace(&mut self.stored, Stored::Same) {
             Stored::Same => true,
             Stored::Older(facts) => {
+                if facts.observed_at.boot != self.facts.observed_at.boot {
+                    self.order = EARLIER_LIFE;
+                }
                 self.facts = *facts;
                 true
             }

@@ -40,7 +40,7 @@ impl Variants {
 
     /// The one whose read began first.
     pub(super) fn oldest(&self) -> Option<&Variant> {
-        self.iter().reduce(|a, b| if a.facts.observed_at.began_after(&b.facts.observed_at) { b } else { a })
+        self.iter().reduce(|a, b| if a.began_after(b) { b } else { a })
     }
 
     pub(super) fn into_iter(self) -> impl Iterator<Item = Variant> {

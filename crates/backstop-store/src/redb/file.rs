@@ -75,7 +75,7 @@ impl RedbFile {
         }
         let used = file.open_tables().map_err(|error| file.error(error))?;
         if new {
-            presize(&file.database, bounds.limit, || file.outside.length())
+            presize(&file.database, file.bounds.limit, || file.outside.length())
                 .map_err(|error| file.error(error))?;
         }
         file.used.store(used, Ordering::Relaxed);
@@ -172,13 +172,25 @@ impl RedbFile {
             transaction.set_durability(Durability::None)?;
         }
         transaction.commit()?;
-        if durable && next.told < next.withdrawals {
-            self.commits.tell(next.withdrawals)?;
-            next.told = next.withdrawals;
+        if durable {
+            if next.told < next.withdrawals {
+                self.commits.tell(next.withdrawals)?;
+                next.told = next.withdrawals;
+            }
+            self.look_at_device();
         }
         *room = next;
         self.used.store(next.used, Ordering::Relaxed);
         Ok(Applied { evicted: evicted.into_values().collect(), durable })
+    }
+
+    /// A device that was full may have room again.
+    fn look_at_device(&self) {
+        if self.bounds.was_full()
+            && let Ok(device) = rustix::fs::statvfs(&self.path)
+        {
+            self.bounds.keep_more(device.f_bavail.saturating_mul(device.f_frsize));
+        }
     }
 
     fn read_copy(&self, id: u64) -> Result<Option<Bytes>, Error> {

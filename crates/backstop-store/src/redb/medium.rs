@@ -26,9 +26,7 @@ const CACHE: usize = 16 * 1024 * 1024;
 #[derive(Debug)]
 pub struct RedbMedium {
     folder: PathBuf,
-    limit: u64,
-    /// What records may take at most, once the device was full.
-    device: Option<u64>,
+    bounds: Bounds,
     /// What records take in the file that was opened last.
     used: Arc<AtomicU64>,
 }
@@ -36,7 +34,8 @@ pub struct RedbMedium {
 impl RedbMedium {
     /// The file below `options.path`, of at most `options.disk_bytes`.
     pub fn new(options: &StoreOptions) -> Self {
-        Self { folder: options.path.clone(), limit: options.disk_bytes, device: None, used: Arc::default() }
+        let bounds = Bounds::new(options.disk_bytes);
+        Self { folder: options.path.clone(), bounds, used: Arc::default() }
     }
 
     fn file(&self) -> PathBuf {
@@ -46,7 +45,7 @@ impl RedbMedium {
 
 impl Medium for RedbMedium {
     fn open(&mut self) -> Result<Box<dyn Disk>, DiskError> {
-        if self.limit < MIN_LIMIT {
+        if self.bounds.limit < MIN_LIMIT {
             return Err(DiskError::Failed(format!(
                 "a disk limit below {MIN_LIMIT} bytes is not enough for a file"
             )));
@@ -63,14 +62,13 @@ impl Medium for RedbMedium {
             .map_err(said)?;
         let outside = Outside::default();
         let backend = FileBackend::new(file).map_err(|error| open_error(error, &path))?;
-        let backend =
-            BoundedFile::new(backend, self.limit.saturating_add(TOLERANCE), outside.clone()).map_err(said)?;
+        let limit = self.bounds.limit.saturating_add(TOLERANCE);
+        let backend = BoundedFile::new(backend, limit, outside.clone()).map_err(said)?;
         let database = Builder::new()
             .set_cache_size(CACHE)
             .create_with_backend(backend)
             .map_err(|error| open_error(error, &path))?;
-        let bounds = Bounds { limit: self.limit, device: self.device };
-        let file = RedbFile::new(database, path, bounds, outside)?;
+        let file = RedbFile::new(database, path, self.bounds.clone(), outside)?;
         self.used = file.used_handle();
         Ok(Box::new(file))
     }
@@ -98,9 +96,7 @@ impl Medium for RedbMedium {
     }
 
     fn keep_less(&mut self) {
-        let used = self.used.load(Ordering::Relaxed);
-        let most = self.device.map_or(used, |device| device.min(used));
-        self.device = Some((most / 8 * 7).max(MIN_LIMIT / 4));
+        self.bounds.keep_less(self.used.load(Ordering::Relaxed));
     }
 }
 

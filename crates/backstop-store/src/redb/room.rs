@@ -1,5 +1,8 @@
 //! How much room records take, and how much there is.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::codec::{EntryPeek, peek_entry};
 
 /// Page size of redb.
@@ -15,20 +18,44 @@ pub(super) const MIN_LIMIT: u64 = 1024 * 1024;
 /// From here on redb adds regions instead of doubling.
 const REGION: u64 = 4 << 30;
 
-/// What bounds the records of a file.
-#[derive(Clone, Copy, Debug)]
+/// What bounds the records of a file. Clones share what is known of the device.
+#[derive(Clone, Debug)]
 pub(super) struct Bounds {
     /// The limit of the file, in bytes.
     pub(super) limit: u64,
-    /// What records may take at most because the device was full before that.
-    pub(super) device: Option<u64>,
+    /// What records may take at most because the device was full before that; all bits set if it never was.
+    device: Arc<AtomicU64>,
 }
 
 impl Bounds {
+    pub(super) fn new(limit: u64) -> Self {
+        Self { limit, device: Arc::new(AtomicU64::new(u64::MAX)) }
+    }
+
     /// What records may take in a file that is `length` bytes long now: 13/16 of what it can grow to.
-    pub(super) fn budget(self, length: u64) -> u64 {
-        let budget = reachable(length, self.limit) / 16 * 13;
-        self.device.map_or(budget, |device| budget.min(device))
+    pub(super) fn budget(&self, length: u64) -> u64 {
+        (reachable(length, self.limit) / 16 * 13).min(self.device.load(Ordering::Relaxed))
+    }
+
+    /// The device was full when records took `used`: from here on they take an eighth less.
+    pub(super) fn keep_less(&self, used: u64) {
+        let most = self.device.load(Ordering::Relaxed).min(used);
+        self.device.store((most / 8 * 7).max(MIN_LIMIT / 4), Ordering::Relaxed);
+    }
+
+    /// Whether the device was full.
+    pub(super) fn was_full(&self) -> bool {
+        self.device.load(Ordering::Relaxed) != u64::MAX
+    }
+
+    /// The device that was full has `free` bytes now. Half of that may be used. Less than an eighth of what records may
+    /// take is nothing new: so much was freed by keeping less.
+    pub(super) fn keep_more(&self, free: u64) {
+        let most = self.device.load(Ordering::Relaxed);
+        if free > most / 8 + TOLERANCE {
+            let more = Some(most.saturating_add(free / 2)).filter(|more| *more < self.limit);
+            self.device.store(more.unwrap_or(u64::MAX), Ordering::Relaxed);
+        }
     }
 }
 
@@ -70,5 +97,23 @@ mod tests {
         assert!(reachable(69_632, 1 << 30) > 1 << 29);
         assert_eq!(reachable(REGION, 3 * REGION), 3 * REGION);
         assert_eq!(reachable(1 << 20, 0), 1 << 20);
+    }
+
+    #[test]
+    fn a_full_device_takes_less_until_it_has_room_again() {
+        const MIB: u64 = 1 << 20;
+        let bounds = Bounds::new(64 * MIB);
+        // 64 MiB and the tolerance, of which a file of 64 MiB can use all: 13/16 are 52 MiB.
+        assert_eq!((bounds.budget(64 * MIB), bounds.was_full()), (52 * MIB, false));
+        bounds.keep_less(16 * MIB);
+        assert_eq!((bounds.budget(64 * MIB), bounds.was_full()), (14 * MIB, true));
+        bounds.keep_more(MIB);
+        assert_eq!(bounds.budget(64 * MIB), 14 * MIB, "no more than was freed by keeping less");
+        bounds.keep_more(4 * MIB);
+        assert_eq!(bounds.budget(64 * MIB), 16 * MIB, "half of what is free");
+        bounds.keep_more(100 * MIB);
+        assert_eq!((bounds.budget(64 * MIB), bounds.was_full()), (52 * MIB, false));
+        bounds.keep_less(0);
+        assert_eq!(bounds.budget(64 * MIB), MIB / 4, "never nothing");
     }
 }

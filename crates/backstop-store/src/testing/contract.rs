@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 
 use super::samples::{block_on, copy, headers, key, now, now_in_boot};
-use crate::copies::{Copies, Loaded, PutOutcome, RenewOutcome, Renewal, Withdrawal, Withdrawn};
+use crate::copies::{Copies, Judge, Loaded, PutOutcome, RenewOutcome, Renewal, Withdrawal, Withdrawn};
 use crate::copy::StoredCopy;
 use crate::key::CopyKey;
 use crate::vary::VaryField;
@@ -38,7 +38,10 @@ pub fn contract(backend: &mut dyn Backend) {
         late_reads,
         reach,
         renewal,
+        renewed_limits,
+        renewed_variants,
         restart,
+        another_boot,
         stays_withdrawn,
         high_water,
     ] {
@@ -188,12 +191,19 @@ fn renewal(backend: &mut dyn Backend) {
     let none = HeaderMap::new();
     put(&store, &key, "content", now(1));
     let ticket = store.begin_read(now(9));
-    let facts =
-        CopyFacts { observed_at: ticket.observed_at(Duration::ZERO), origin_limit: OriginLimit::Never };
+    let observed_at = ticket.observed_at(Duration::ZERO);
+    let facts = CopyFacts { observed_at, origin_limit: OriginLimit::Never };
     let (same, other) = (headers(&[("etag", "W/\"1\"")]), headers(&[("etag", "\"2\"")]));
     let fields = headers(&[("cache-control", "max-age=5"), ("content-type", "text/html")]);
     let renew = |validators, ticket| {
-        store.renew(&key, &none, Renewal { validators, headers: &fields, facts }, ticket, now(10))
+        let judge: Judge = |_| Some(OriginLimit::Never);
+        store.renew(
+            &key,
+            &none,
+            Renewal { validators, headers: &fields, observed_at, judge },
+            ticket,
+            now(10),
+        )
     };
     assert_eq!(renew(&other, ticket), RenewOutcome::OtherContent);
     assert_eq!(renew(&same, ticket), RenewOutcome::Renewed);
@@ -206,6 +216,119 @@ fn renewal(backend: &mut dyn Backend) {
     assert_eq!(renew(&same, late), RenewOutcome::Missing);
     assert_eq!(put(&store, &key, "content", now(13)), PutOutcome::Stored);
     assert_eq!(renew(&same, late), RenewOutcome::Withdrawn);
+}
+
+/// Renews the copy for a request with the fields of a 304 about the samples' content, and waits until that is done.
+fn renew(store: &Copies, key: &CopyKey, request: &HeaderMap, sent: &HeaderMap, at: Now) -> RenewOutcome {
+    let judge: Judge = |fields| match fields.get("cache-control").and_then(|value| value.to_str().ok()) {
+        Some("no-store") => None,
+        Some("must-revalidate") => Some(OriginLimit::Never),
+        _ => Some(OriginLimit::Unlimited),
+    };
+    let ticket = store.begin_read(at);
+    let validators = &headers(&[("etag", "\"1\"")]);
+    let observed_at = ticket.observed_at(Duration::ZERO);
+    let renewal = Renewal { validators, headers: sent, observed_at, judge };
+    let before = store.peek(key, request);
+    let outcome = store.renew(key, request, renewal, ticket, at);
+    while outcome == RenewOutcome::Pending && store.peek(key, request) == before {
+        std::thread::yield_now();
+    }
+    outcome
+}
+
+/// What the origin forbids is read from all of its fields, also from those that a 304 does not repeat.
+fn renewed_limits(backend: &mut dyn Backend) {
+    let store = backend.fresh(now(0));
+    let (key, none) = (key("/p", None), HeaderMap::new());
+    let ticket = store.begin_read(now(1));
+    let mut stored = copy("content", ticket);
+    stored.facts.origin_limit = OriginLimit::Never;
+    stored.headers.extend(headers(&[("cache-control", "must-revalidate")]));
+    assert_eq!(store.put(&key, stored, ticket, now(1)), PutOutcome::Stored);
+    let limit =
+        |store: &Copies| store.peek(&key, &none).map(|facts| (facts.observed_at.mono, facts.origin_limit));
+    assert_eq!(renew(&store, &key, &none, &none, now(2)), RenewOutcome::Renewed);
+    assert_eq!(limit(&store), Some((now(2).mono, OriginLimit::Never)));
+    let forbids = headers(&[("cache-control", "no-store")]);
+    assert_eq!(renew(&store, &key, &none, &forbids, now(3)), RenewOutcome::NotKept);
+    assert_eq!(limit(&store), Some((now(2).mono, OriginLimit::Never)), "as it was");
+    assert!(store.close(FLUSH));
+    if let Some(store) = backend.again(now(4)) {
+        assert_eq!(renew(&store, &key, &none, &none, now(5)), RenewOutcome::Pending);
+        assert_eq!(limit(&store), Some((now(5).mono, OriginLimit::Never)));
+        let allows = headers(&[("cache-control", "public")]);
+        assert_eq!(renew(&store, &key, &none, &allows, now(6)), RenewOutcome::Renewed);
+        assert_eq!(limit(&store), Some((now(6).mono, OriginLimit::Unlimited)));
+    }
+}
+
+/// RFC 9111 section 4.1: what a 304 names in `Vary` selects the copy from then on.
+fn renewed_variants(backend: &mut dyn Backend) {
+    let (key, other) = (key("/p", None), key("/q", None));
+    let (es, en) = (headers(&[("accept-language", "es")]), headers(&[("accept-language", "en")]));
+    let (by_language, by_all) = (headers(&[("vary", "Accept-Language")]), headers(&[("vary", "*")]));
+    // Whether the content is in memory or is read back for it.
+    for from_disk in [false, true] {
+        let mut store = backend.fresh(now(0));
+        put(&store, &key, "for all", now(1));
+        put(&store, &other, "for all", now(1));
+        if from_disk {
+            assert!(store.close(FLUSH));
+            match backend.again(now(2)) {
+                Some(again) => store = again,
+                None => return,
+            }
+        }
+        let expected = if from_disk { RenewOutcome::Pending } else { RenewOutcome::Renewed };
+        assert_eq!(renew(&store, &key, &es, &by_language, now(3)), expected);
+        let seen = |store: &Copies| [&es, &en].map(|request| store.peek(&key, request).is_some());
+        assert_eq!(seen(&store), [true, false], "only whom the origin spoke to");
+        let renewed = load(&store, &key, &es).unwrap_or_else(|| copy("", store.begin_read(now(3))));
+        assert_eq!((&renewed.body[..], renewed.vary.len()), (&b"for all"[..], 1));
+        let expected = if from_disk { RenewOutcome::Pending } else { RenewOutcome::Unselectable };
+        assert_eq!(renew(&store, &other, &es, &by_all, now(4)), expected);
+        assert!(store.peek(&other, &es).is_none());
+        assert!(store.close(FLUSH));
+        if let Some(store) = backend.again(now(5)) {
+            assert_eq!(seen(&store), [true, false], "after a restart");
+            assert!(store.peek(&other, &es).is_none());
+        }
+    }
+}
+
+/// What this boot has read is newer than what any boot before it has, whatever their dates were.
+fn another_boot(backend: &mut dyn Backend) {
+    // Boots are dated by their number here: the fifth comes first, with a date that is wrong.
+    let store = backend.fresh(now_in_boot(5, 0));
+    let keys = [key("/put", None), key("/renewed", None), key("/varied", None)];
+    for key in &keys {
+        put(&store, key, "future", now_in_boot(5, 900));
+    }
+    let language = headers(&[("accept-language", "es")]);
+    assert!(store.close(FLUSH));
+    let Some(store) = backend.again(now_in_boot(1, 1)) else { return };
+    assert_eq!(put(&store, &keys[0], "past", now_in_boot(1, 2)), PutOutcome::Stored);
+    assert_eq!(body(&store, &keys[0]).as_deref(), Some(&b"past"[..]));
+    assert!(body(&store, &keys[1]).is_some(), "in memory from here on");
+    let none = HeaderMap::new();
+    assert_eq!(renew(&store, &keys[1], &none, &none, now_in_boot(1, 3)), RenewOutcome::Renewed);
+    let varied = |store: &Copies, at: Now, body: &'static str| {
+        let ticket = store.begin_read(at);
+        let vary = vec![VaryField::of(http::header::ACCEPT_LANGUAGE, &language)];
+        store.put(&keys[2], StoredCopy { vary, ..copy(body, ticket) }, ticket, at)
+    };
+    assert_eq!(varied(&store, now_in_boot(1, 4), "past"), PutOutcome::Stored);
+    let selected = |store: &Copies| load(store, &keys[2], &language).map(|copy| copy.body);
+    assert_eq!(selected(&store), Some("past".into()));
+    assert!(store.close(FLUSH));
+    let Some(store) = backend.again(now_in_boot(3, 1)) else { return };
+    assert_eq!(selected(&store), Some("past".into()), "what was stored later, among those of other boots");
+    for key in &keys[..2] {
+        let boot = store.peek(key, &none).map(|facts| facts.observed_at.boot);
+        assert_eq!(boot, Some(now_in_boot(1, 0).boot));
+    }
+    assert_eq!(put(&store, &keys[0], "present", now_in_boot(3, 2)), PutOutcome::Stored);
 }
 
 fn restart(backend: &mut dyn Backend) {

@@ -24,6 +24,10 @@ struct State {
     stalled: bool,
     stalled_reads: bool,
     failing: Option<DiskError>,
+    /// The next reading of everything ends after so many entries: with an error, or in a panic.
+    broken_scan: Option<(usize, bool)>,
+    /// A batch waits because the disk is stalled.
+    waits: bool,
     batches: u64,
 }
 
@@ -60,6 +64,11 @@ impl FakeMedium {
         self.0.change.notify_all();
     }
 
+    /// The next time that everything is read, that ends after `entries` entries: with an error, or in a panic.
+    pub fn break_next_scan(&self, entries: usize, panics: bool) {
+        self.state().broken_scan = Some((entries, panics));
+    }
+
     /// Goes back to what was durable, as a crash does.
     pub fn crash(&self) {
         let mut state = self.state();
@@ -80,6 +89,12 @@ impl FakeMedium {
     /// Copies held durably.
     pub fn durable_copies(&self) -> usize {
         self.state().durable.copies.len()
+    }
+
+    /// Waits until a batch waits for the stalled disk.
+    pub fn wait_stalled(&self) {
+        let state = self.state();
+        drop(self.0.change.wait_while(state, |state| !state.waits));
     }
 
     /// Waits until `reached` batches were applied.
@@ -116,23 +131,36 @@ impl Medium for FakeMedium {
 
 impl Disk for FakeMedium {
     fn scan(&self, show: &mut dyn FnMut(Found<'_>)) -> Result<(), DiskError> {
-        let content = self.state().applied.clone();
+        let (content, broken) = {
+            let mut state = self.state();
+            (state.applied.clone(), state.broken_scan.take())
+        };
         if let Some(wall) = content.wall {
             show(Found::Wall(wall));
         }
         for (route, sequence) in &content.withdrawn {
             show(Found::Withdrawn { route, sequence: *sequence });
         }
-        for (id, bytes) in &content.entries {
-            show(Found::Entry { id: *id, bytes });
+        for (number, (id, bytes)) in content.entries.iter().enumerate() {
+            match broken {
+                // The panic hook need not print it.
+                Some((entries, true)) if number == entries => std::panic::resume_unwind(Box::new("scripted")),
+                Some((entries, false)) if number == entries => {
+                    return Err(DiskError::Failed("the scan broke off".into()));
+                }
+                _ => show(Found::Entry { id: *id, bytes }),
+            }
         }
         Ok(())
     }
 
     fn apply(&self, batch: &Batch) -> Result<Applied, DiskError> {
-        let state = self.state();
+        let mut state = self.state();
         let stalled = |state: &mut State| state.stalled && state.failing.is_none();
+        state.waits = stalled(&mut state);
+        self.0.change.notify_all();
         let mut state = self.0.change.wait_while(state, stalled).unwrap_or_else(PoisonError::into_inner);
+        state.waits = false;
         if let Some(error) = &state.failing {
             return Err(error.clone());
         }

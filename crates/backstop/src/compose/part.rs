@@ -67,7 +67,7 @@ where
 fn is_part(headers: &HeaderMap, body: &[u8]) -> bool {
     let coded = headers.get(CONTENT_ENCODING).is_some_and(|coding| coding != "identity");
     let declared = headers.get(CONTENT_TYPE);
-    let fits = declared.is_none_or(|declared| declared.to_str().is_ok_and(|text| is_json(essence(text))));
+    let fits = declared.is_none_or(|declared| is_json(essence(declared.as_bytes())));
     !coded && fits && is_one_value(body)
 }
 

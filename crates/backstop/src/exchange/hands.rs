@@ -136,7 +136,6 @@ where
     }
 
     fn body_facts(&self, head: &response::Parts, body: &Bytes) -> BodyFacts {
-        let Some(class) = self.class() else { return BodyFacts::Whole { correct: true, storable: false } };
         let language = self.read.as_ref().and_then(|read| read.language.as_deref());
         let part = |part: &KeyPart| part_text(part, &self.parts, language);
         if announced(&head.headers).is_some_and(|length| length != body.len() as u64) {
@@ -154,8 +153,8 @@ where
         match self.route.inner.correct.examine(&head.headers, body, framing, part) {
             Form::Broken => BodyFacts::Broken,
             Form::Whole { correct, certain } => {
-                let storable = certain && storable(&head.headers, class.override_origin).keep;
-                BodyFacts::Whole { correct, storable }
+                let keeps = |class: &PublicRead| storable(&head.headers, class.override_origin).keep;
+                BodyFacts::Whole { correct, storable: certain && self.class().is_some_and(keeps) }
             }
         }
     }

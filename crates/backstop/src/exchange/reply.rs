@@ -16,7 +16,7 @@ use crate::body::{Patience, ReplyBody, Stream};
 use crate::driver::within;
 use crate::fields::SharedFrom;
 use crate::request::{method, target};
-use crate::storable::storable;
+use crate::storable::{limit_if_kept, limit_if_overridden, storable};
 use crate::upstream::Upstream;
 use crate::{fields, keep, problem, replay};
 
@@ -149,15 +149,13 @@ where
             return;
         };
         let override_origin = self.class().is_some_and(|class| class.override_origin);
-        if !storable(&head.headers, override_origin).keep {
-            return;
-        }
-        let headers = keep::fields(&head.headers);
-        let validators = keep::validators(&head.headers, &self.parts.headers);
-        let facts = self.copy_facts(&head.headers, override_origin);
-        let renewal = Renewal { validators: &validators, headers: &headers, facts };
         let shared = &self.route.inner.shared;
         let now = shared.clock.now();
+        let Some(headers) = keep::renewing(&head.headers, now.wall) else { return };
+        let validators = keep::validators(&head.headers, &self.parts.headers);
+        let observed_at = self.copy_facts(&head.headers, override_origin).observed_at;
+        let judge = if override_origin { limit_if_overridden } else { limit_if_kept };
+        let renewal = Renewal { validators: &validators, headers: &headers, observed_at, judge };
         let _counted_by_the_store = shared.copies.renew(&read.key, &self.parts.headers, renewal, ticket, now);
     }
 

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use backstop::engine::time::{BootId, WallTrust};
+use backstop::engine::time::{BootId, Now, WallTrust};
+use backstop_store::disk::DiskError;
+use backstop_store::testing::FakeMedium;
+use backstop_store::{Copies, StoreOptions};
 
 use crate::support::{
-    Gate, HOUR, MAX_AGE, MS, NS, PRODUCT, REFUSED, SECOND, Shop, THIS_BOOT, answers, description, get,
+    Gate, HOUR, MAX_AGE, MS, NS, PRODUCT, REFUSED, SECOND, START, Shop, THIS_BOOT, answers, description, get,
     once_open, says,
 };
 
@@ -173,4 +176,33 @@ fn step_date(shop: &Shop, hours: i64) {
         let ns = now.wall.as_unix_ns() + hours * 3_600_000_000_000;
         now.wall = backstop::engine::time::Wall::from_unix_ns(ns);
     });
+}
+
+/// The date that an earlier life had reached stands in the file, and counts from when the file can be read.
+#[test]
+fn a_file_that_could_be_opened_only_later_still_tells_that_the_clock_ran_back() {
+    let disk = FakeMedium::default();
+    let open = |now| {
+        let pauses = (Duration::from_millis(1), Duration::from_millis(10));
+        let options = StoreOptions { retry_pause: pauses, ..StoreOptions::new("") };
+        Copies::open_on(Box::new(disk.clone()), options, now).0
+    };
+    let shop = Shop::over(description().policy(), open(START), START);
+    shop.warm(get(PRODUCT), says("v1"));
+    shop.later(HOUR);
+    shop.backstop.keep_house();
+    assert!(shop.backstop.copies().clone().close(Duration::from_secs(60)));
+    // Another boot, half a minute after the copy was read as its clock has it, an hour behind what was seen.
+    let back = Now { wall: START.wall.after(30 * SECOND), boot: BootId([2; 16]), ..START };
+    disk.fail(Some(DiskError::Failed("not there yet".into())));
+    let shop = Shop::over(description().policy(), open(back), back);
+    shop.backstop.keep_house();
+    assert_eq!(shop.clock.now().wall_trust, WallTrust::Synchronised);
+    disk.fail(None);
+    while shop.backstop.copies().health().entries == 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(shop.backstop.keep_house().wall_trust, WallTrust::RanBack);
+    shop.catalog.does(REFUSED);
+    assert_eq!(shop.line(get(PRODUCT)), "503; outcome=rejected, reason=clock, cause=connect");
 }

@@ -21,7 +21,8 @@ type Key = (usize, usize);
 
 const PATHS: [&str; 2] = ["/products/1", "/products/2"];
 const TENANTS: [&str; 2] = ["a", "b"];
-const VERSIONS: [&str; 8] = ["v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7"];
+/// JSON, each of them.
+const VERSIONS: [&str; 8] = ["0", "1", "2", "3", "4", "5", "6", "7"];
 
 #[derive(Clone, Debug)]
 enum Happens {
@@ -115,7 +116,7 @@ impl Reference {
 fn shop() -> Shop {
     Shop::open(description_with(|read| {
         read.key = vec![KeyPart::Header("x-tenant".into())];
-        read.correct.media_type = Some("text/plain".into());
+        read.correct.media_type = Some("application/json".into());
     }))
 }
 
@@ -123,20 +124,20 @@ fn read(key: Key) -> Request<()> {
     request("GET", PATHS[key.0], &[("x-tenant", TENANTS[key.1])])
 }
 
-const TEXT: (&str, &str) = ("content-type", "text/plain");
+const JSON: (&str, &str) = ("content-type", "application/json");
 
 fn does(answer: Answer) -> Does {
     match answer {
         Answer::Correct { version, received_age } => {
-            answers(200, &[TEXT, ("age", &received_age.to_string())], VERSIONS[version])
+            answers(200, &[JSON, ("age", &received_age.to_string())], VERSIONS[version])
         }
-        Answer::Private => answers(200, &[TEXT, ("cache-control", "private")], "own"),
-        Answer::Broken => answers_in_pieces(200, &[TEXT], vec![Piece::Data("half"), Piece::Breaks]),
-        Answer::EmptyJson => answers(200, &[], ""),
+        Answer::Private => answers(200, &[JSON, ("cache-control", "private")], "[\"own\"]"),
+        Answer::Broken => answers_in_pieces(200, &[JSON], vec![Piece::Data("[1]"), Piece::Breaks]),
+        Answer::EmptyJson => answers(200, &[JSON], ""),
         Answer::Incorrect => answers(200, &[("content-type", "text/html")], "html"),
-        Answer::ServerError => answers(500, &[TEXT], "oops"),
-        Answer::Conflict => answers(409, &[TEXT], "conflict"),
-        Answer::Gone => answers(404, &[TEXT], "gone"),
+        Answer::ServerError => answers(500, &[JSON], "oops"),
+        Answer::Conflict => answers(409, &[JSON], "conflict"),
+        Answer::Gone => answers(404, &[JSON], "gone"),
         Answer::Unavailable => answers(503, &[], ""),
         Answer::Refused => REFUSED,
     }
@@ -168,8 +169,7 @@ fn run(happenings: &[Happens]) {
                         reference.read(key, now, withdrawn, version, received_age);
                         (200, VERSIONS[version], String::new())
                     }
-                    Answer::Private => (200, "own", String::new()),
-                    Answer::EmptyJson => (200, "", String::new()),
+                    Answer::Private => (200, "[\"own\"]", String::new()),
                     Answer::Incorrect => (200, "html", "incorrect".to_owned()),
                     Answer::ServerError => (500, "oops", "server_error".to_owned()),
                     Answer::Conflict => (409, "conflict", String::new()),
@@ -177,7 +177,9 @@ fn run(happenings: &[Happens]) {
                         reference.withdraw(key.0);
                         (404, "gone", String::new())
                     }
-                    Answer::Broken | Answer::Unavailable | Answer::Refused => reference.stand_in(key),
+                    Answer::Broken | Answer::EmptyJson | Answer::Unavailable | Answer::Refused => {
+                        reference.stand_in(key)
+                    }
                 };
                 assert_eq!(told, (status, content.to_owned(), word), "{answer:?}");
             }

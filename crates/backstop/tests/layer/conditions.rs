@@ -1,6 +1,8 @@
 //! HEAD and conditional requests: a copy fits the request that it answers, and only the origin's word renews it.
 
-use crate::support::{Does, MAX_AGE, NS, PRODUCT, REFUSED, SECOND, Shop, answers, description, get, request};
+use crate::support::{
+    Does, MAX_AGE, NS, PRODUCT, REFUSED, SECOND, Shop, answers, description, description_with, get, request,
+};
 
 const E1: [(&str, &str); 3] =
     [("etag", "\"e1\""), ("content-length", "5"), ("date", "Mon, 30 Nov 2026 00:00:00 GMT")];
@@ -142,4 +144,90 @@ fn a_304_is_never_stored_as_an_answer() {
     shop.catalog.does(answers(304, &[("etag", "\"e1\"")], ""));
     shop.ask(request("GET", PRODUCT, &[("if-none-match", "\"e1\"")]));
     assert_eq!(age_afterwards(&shop), "none");
+}
+
+/// The reason of the answer some time after a read and a 304 that confirmed it a second later.
+fn reason_after_304(
+    first: &[(&str, &str)],
+    confirmed: &[(&str, &str)],
+    overridden: bool,
+    later: u32,
+) -> String {
+    let shop = Shop::open(description_with(|read| read.override_origin = overridden));
+    let tag = [("etag", "\"e1\"")];
+    shop.warm(get(PRODUCT), answers(200, &[&tag, first].concat(), "hello"));
+    shop.later(SECOND);
+    shop.catalog.does(answers(304, &[&tag, confirmed].concat(), ""));
+    assert_eq!(shop.ask(request("GET", PRODUCT, &[("if-none-match", "\"e1\"")])).status, 304);
+    shop.later(later * SECOND);
+    shop.catalog.does(REFUSED);
+    let reply = shop.ask(get(PRODUCT));
+    let field = reply.field("backstop").unwrap().to_owned();
+    let member = |name: &str| field.split(", ").find_map(|member| member.strip_prefix(name)).unwrap_or("-");
+    format!("{} {} {}", reply.status, member("age="), member("reason="))
+}
+
+/// RFC 9111 sections 3.2 and 4.3.4: a 304 need not say again what holds, and what it says replaces what was said.
+#[test]
+fn a_304_lifts_nothing_that_the_origin_forbade_and_did_not_take_back() {
+    let strict = ("cache-control", "max-age=30, must-revalidate");
+    let date = |second: &'static str| ("date", second);
+    let (first, second) = (date("Mon, 30 Nov 2026 00:00:00 GMT"), date("Mon, 30 Nov 2026 00:00:01 GMT"));
+    let expires = ("expires", "Mon, 30 Nov 2026 00:00:31 GMT");
+    let must = ("cache-control", "must-revalidate");
+    let targeted = ("backstop-cache-control", "max-age=30, must-revalidate");
+    let cases: [(&[(&str, &str)], &[(&str, &str)], u32, &str); 14] = [
+        (&[strict], &[], 29, "200 29 connect"),
+        (&[strict], &[], 45, "503 - forbidden"),
+        (&[strict], &[("x-other", "1")], 30, "503 - forbidden"),
+        (&[strict], &[("cache-control", "max-age=50, must-revalidate")], 45, "200 45 connect"),
+        (&[strict], &[("cache-control", "public")], 45, "200 45 connect"),
+        (&[("cache-control", "no-cache")], &[], 1, "503 - forbidden"),
+        (&[("cache-control", "public")], &[("cache-control", "no-cache")], 1, "503 - forbidden"),
+        // The moment of `Expires` stays where it is: 30 s after the 304.
+        (&[first, expires, must], &[second], 29, "200 29 connect"),
+        (&[first, expires, must], &[second], 30, "503 - forbidden"),
+        (&[first, expires, must], &[], 30, "503 - forbidden"),
+        // What is said to Backstop alone holds as long, and a 304 repeats `Cache-Control` only.
+        (&[targeted, must], &[must], 29, "200 29 connect"),
+        (&[targeted, must], &[("cache-control", "private")], 29, "200 29 connect"),
+        (&[targeted], &[("cache-control", "public")], 30, "503 - forbidden"),
+        // What may not be kept any more is not renewed: it ends with its own age.
+        (&[], &[("cache-control", "private")], 45, "200 46 connect"),
+    ];
+    for (first, confirmed, later, expected) in cases {
+        let reason = reason_after_304(first, confirmed, false, later);
+        assert_eq!(reason, expected, "{first:?} {confirmed:?} {later}");
+    }
+    assert_eq!(reason_after_304(&[strict], &[], true, 45), "200 45 connect", "overridden in writing");
+    assert_eq!(reason_after_304(&[], &[("set-cookie", "a=b")], true, 45), "200 46 connect", "somebody's own");
+}
+
+/// RFC 9111 section 4.1: what a 304 names in `Vary` tells from then on whom the copy is for.
+#[test]
+fn a_304_that_varies_by_more_keeps_the_copy_for_whom_it_was_sent() {
+    let es = ("accept-language", "es");
+    let seen_after = |vary: &str| {
+        let shop = with_a_copy();
+        shop.catalog.does(answers(304, &[("etag", "\"e1\""), ("vary", vary)], ""));
+        assert_eq!(shop.ask(request("GET", PRODUCT, &[("if-none-match", "\"e1\""), es])).status, 304);
+        shop.catalog.does(REFUSED);
+        [&[es][..], &[("accept-language", "en")], &[]]
+            .map(|fields| shop.ask(request("GET", PRODUCT, fields)).status)
+    };
+    assert_eq!(seen_after("Accept-Language"), [200, 503, 503]);
+    assert_eq!(seen_after("X-Other"), [200, 200, 200]);
+    assert_eq!(seen_after("*"), [503, 503, 503]);
+}
+
+/// RFC 9110 section 13.2.2: the date was not looked at where a tag was asked for.
+#[test]
+fn a_304_to_several_tags_confirms_nothing_by_the_date_beside_them() {
+    let shop = Shop::open(description().policy());
+    shop.warm(get(PRODUCT), answers(200, &[E1[0], MODIFIED], "hello"));
+    shop.later(30 * SECOND);
+    shop.catalog.does(answers(304, &[], ""));
+    let asked = [("if-none-match", "\"e2\", \"e3\""), ("if-modified-since", MODIFIED.1)];
+    assert_eq!(shop.ask(request("GET", PRODUCT, &asked)).status, 304);
+    assert_eq!(age_afterwards(&shop), "30");
 }

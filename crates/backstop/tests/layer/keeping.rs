@@ -179,3 +179,38 @@ fn the_copy_has_the_fields_of_the_answer_but_those_of_its_connection() {
     assert_eq!(reply.field("date"), Some("Mon, 30 Nov 2026 00:00:00 GMT"), "when it was received");
     assert_eq!(reply.field("age"), Some("3"));
 }
+
+/// Content of a request's own is part of the question, and no field need announce it: neither is the answer kept, nor is a
+/// copy one.
+#[test]
+fn an_answer_to_content_that_no_field_announces_is_nobody_elses() {
+    let shop = Shop::open(description().policy());
+    shop.catalog.does(answers(200, &[], "about mine"));
+    assert_eq!(shop.send_with(request("GET", PRODUCT, &[]), "mine").reply().line(), "200 about mine");
+    shop.catalog.does(REFUSED);
+    let missing = "503; outcome=rejected, reason=missing, cause=connect";
+    assert_eq!(shop.line(request("GET", PRODUCT, &[])), missing);
+    shop.warm(request("GET", PRODUCT, &[]), answers(200, &[], "v1"));
+    shop.catalog.does(REFUSED);
+    assert_eq!(shop.send_with(request("GET", PRODUCT, &[]), "mine").reply().line(), missing);
+    assert!(shop.line(request("GET", PRODUCT, &[])).starts_with("200 v1; "));
+}
+
+/// RFC 9213 section 2.1: a parameter or a value where none belongs does not take a word back.
+#[test]
+fn a_targeted_word_that_forbids_does_so_with_any_value() {
+    for (targeted, expected) in [
+        ("private=\"x-user\", max-age=60", MISSING),
+        ("private=(\"x-user\" \"x-cart\"), max-age=60", MISSING),
+        ("private;why=cart", MISSING),
+        ("no-store=1", MISSING),
+        ("no-cache=\"x-price\"", FORBIDDEN),
+        ("no-cache=(x-price)", FORBIDDEN),
+        ("max-age=1, must-revalidate=yes", FORBIDDEN),
+        ("max-age=1, proxy-revalidate=()", FORBIDDEN),
+        ("private=?0, no-store=?0, no-cache=?0, max-age=1", SERVED),
+    ] {
+        let fields = [("cache-control", "public"), ("backstop-cache-control", targeted)];
+        assert_eq!(reason_after(description().policy(), &[], &fields, SECOND), expected, "{targeted}");
+    }
+}

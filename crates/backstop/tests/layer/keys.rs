@@ -129,3 +129,13 @@ fn clients_of_different_codings_share_one_copy() {
         COPY
     );
 }
+
+/// Whoever names languages has one copy for each, whether or not the key names them as well.
+#[test]
+fn languages_without_a_key_part_share_no_copy() {
+    let shop = Shop::open(description().languages(&["es", "en"]).policy());
+    shop.warm(request("GET", PRODUCT, &[SPANISH]), says("v1"));
+    shop.catalog.does(REFUSED);
+    assert_eq!(shop.line(request("GET", PRODUCT, &[("accept-language", "en")])), MISSING);
+    assert_eq!(shop.line(request("GET", PRODUCT, &[SPANISH])), COPY);
+}

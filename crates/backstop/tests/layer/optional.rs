@@ -1,8 +1,10 @@
 //! A part that may be missing: a prepared answer, or none, in time and never kept by anybody.
 
-use backstop::builder;
+use backstop::clock::Clock;
 use backstop::engine::failure::FailureKind;
 use backstop::engine::policy::{FixedAnswer, Optional, Otherwise, Policy, RouteClass};
+use backstop::engine::time::Now;
+use backstop::{Backstop, builder};
 
 use crate::support::{
     Does, Gate, MS, NS, Piece, REFUSED, Shop, answers, answers_in_pieces, get, once_open, request,
@@ -84,4 +86,59 @@ fn an_answer_that_is_none_of_a_failure_is_not_replaced() {
     shop.catalog.does(REFUSED);
     let write = shop.line(request("POST", PATH, &[]));
     assert_eq!(write, "502; outcome=failed, reason=connect", "a write has no alternative");
+}
+
+/// A part that is not whole is replaced, as a read's is; what cannot be looked into is taken for what it says.
+#[test]
+fn part_of_an_answer_is_replaced_and_never_passed_on_as_whole() {
+    let json = ("content-type", "application/json");
+    for (what, does) in [
+        ("half JSON", answers(200, &[json], "[1,2")),
+        ("JSON twice", answers(200, &[json], "[1][2]")),
+        ("no JSON at all", answers(200, &[json], "")),
+        ("another kind of JSON", answers(200, &[("content-type", "application/problem+json")], "{")),
+        ("fewer bytes than announced", answers(200, &[("content-length", "600")], "half")),
+        ("more bytes than announced", answers(200, &[("content-length", "3")], "whole")),
+    ] {
+        let shop = Shop::open(prepared());
+        shop.catalog.does(does);
+        let line = "200 [1,2]; outcome=fallback, source=prepared, reason=incomplete";
+        assert_eq!(shop.line(get(PATH)), line, "{what}");
+        assert_eq!(shop.failures(), 1, "{what}");
+    }
+    for (what, does) in [
+        ("JSON", answers(200, &[json], "[3]")),
+        ("text", answers(200, &[("content-type", "text/plain")], "[3")),
+        ("coded JSON", answers(200, &[json, ("content-encoding", "gzip")], "[3")),
+        ("a kind without a name", answers(200, &[], "[3")),
+        ("nothing", answers(204, &[], "")),
+    ] {
+        let shop = Shop::open(prepared());
+        shop.catalog.does(does);
+        let reply = shop.ask(get(PATH));
+        assert_eq!((reply.field("backstop"), shop.failures()), (None, 0), "{what}");
+    }
+    let shop = Shop::open(prepared());
+    shop.catalog.does(answers(206, &[json, ("content-range", "bytes 0-1/5")], "[1"));
+    assert_eq!(shop.line(request("GET", PATH, &[("range", "bytes=0-1")])), "206 [1", "as it was asked for");
+}
+
+/// A prepared answer is sent as it is written, or the route is not set up.
+#[test]
+fn a_prepared_answer_that_http_does_not_know_is_refused_at_setup() {
+    let refused = |status: u16, media_type: &str| {
+        let mut policy = prepared();
+        let answer = FixedAnswer { status, media_type: media_type.into(), body: Box::default() };
+        policy.routes[0].class = RouteClass::Optional(Optional { otherwise: Otherwise::Omit(answer) });
+        let backstop = Backstop::in_memory(policy, Clock::manual(Now::default()).0, 1 << 20).unwrap();
+        backstop.route("recommendations").err().map(|error| error.to_string())
+    };
+    for status in [0, 99, 100, 103, 199, 600, 999, 1000] {
+        let said = refused(status, "text/plain").unwrap();
+        assert!(said.starts_with("route `recommendations`: a prepared answer needs a status"), "{said}");
+    }
+    assert!(refused(200, "text/plain\r\n").is_some());
+    for status in [200, 204, 404, 503, 599] {
+        assert_eq!(refused(status, "text/plain"), None, "{status}");
+    }
 }

@@ -29,7 +29,7 @@ where
     B: http_body::Body<Data = Bytes> + Send + 'static,
 {
     let service = BoxCloneService::new(service.map_response(|response| response.status().as_u16()));
-    let request = Request::new(Full::new(Bytes::from_static(b"x")));
+    let request = Request::new(Full::default());
     let mut call = tokio_test::task::spawn(service.clone().oneshot(request));
     match call.poll() {
         Poll::Ready(Ok(status)) => status,

@@ -7,8 +7,8 @@ use backstop_store::Withdrawal;
 use tower::{Layer, Service};
 
 use crate::support::{
-    ATTEMPT_END, Does, Gate, MS, PRODUCT, Pending, REFUSED, SECOND, Shop, answers, classify, description,
-    get, once_open, request, says,
+    ATTEMPT_END, Content, Does, Gate, MS, PRODUCT, Pending, REFUSED, SECOND, Shop, answers, classify,
+    description, get, once_open, request, says,
 };
 
 const MISSING: &str = "503; outcome=rejected, reason=missing, cause=connect";
@@ -81,6 +81,28 @@ fn a_write_of_unknown_outcome_withdraws_them_too() {
     assert!(is_gone(&shop));
 }
 
+/// No connection, no write: what failed so changed nothing, and what is read next is kept.
+#[test]
+fn a_write_that_found_no_connection_withdraws_nothing_and_hinders_no_read() {
+    for kind in [FailureKind::Dns, FailureKind::Connect, FailureKind::ConnectTimeout, FailureKind::Tls] {
+        let shop = with_a_copy();
+        shop.catalog.does(Does::Fails(Some(kind)));
+        let line = shop.line(request("PUT", PRODUCT, &[]));
+        assert!(line.contains("outcome=failed"), "{kind:?}: {line}");
+        assert!(!is_gone(&shop), "{kind:?}");
+        shop.later(SECOND);
+        shop.warm(get(PRODUCT), says("v2"));
+        shop.catalog.does(REFUSED);
+        assert!(shop.line(get(PRODUCT)).starts_with("200 v2; "), "{kind:?}");
+    }
+    for kind in [FailureKind::Write, FailureKind::Incomplete, FailureKind::Protocol] {
+        let shop = with_a_copy();
+        shop.catalog.does(Does::Fails(Some(kind)));
+        shop.ask(request("PUT", PRODUCT, &[]));
+        assert!(is_gone(&shop), "{kind:?} may have been sent");
+    }
+}
+
 /// Leaving does not undo a write that is under way.
 #[test]
 fn a_caller_who_leaves_in_the_middle_of_a_write_withdraws_them() {
@@ -115,7 +137,8 @@ fn a_write_on_another_route_withdraws_what_it_is_told_to() {
     let route = shop.backstop.route_by_id(RouteId(1), withdraws, "").unwrap();
     let mut prices = BackstopLayer::new(route, classify).layer(shop.catalog.clone());
     shop.catalog.does(answers(204, &[], ""));
-    assert_eq!(Pending::new(prices.call(request("PUT", "/prices/42", &[]))).reply().line(), "204");
+    let write = request("PUT", "/prices/42", &[]).map(|()| Content::default());
+    assert_eq!(Pending::new(prices.call(write)).reply().line(), "204");
     shop.catalog.does(REFUSED);
     assert_eq!(shop.line(get(PRODUCT)), MISSING);
 }

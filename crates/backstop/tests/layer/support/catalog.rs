@@ -12,9 +12,13 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, Request, Response};
 use http_body::{Body, Frame};
+use http_body_util::Full;
 use tower::Service;
 
 use super::gate::Gate;
+
+/// What a request carries.
+pub(crate) type Content = Full<Bytes>;
 
 /// What the catalog does with a request.
 #[derive(Clone, Debug)]
@@ -96,7 +100,7 @@ impl Catalog {
     }
 }
 
-impl Service<Request<()>> for Catalog {
+impl Service<Request<Content>> for Catalog {
     type Response = Response<ScriptedBody>;
     type Error = Fault;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Fault>> + Send>>;
@@ -109,7 +113,7 @@ impl Service<Request<()>> for Catalog {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<()>) -> Self::Future {
+    fn call(&mut self, request: Request<Content>) -> Self::Future {
         let mut state = self.state.lock().unwrap();
         state.asked.push(request.into_parts().0);
         Box::pin(perform(state.does.clone()))

@@ -12,10 +12,10 @@ use backstop::engine::failure::FailureKind;
 use backstop::engine::policy::{Policy, PublicRead, RouteClass};
 use http::{Request, Response};
 
-pub(crate) use catalog::{Does, Fault, Piece};
+pub(crate) use catalog::{Content, Does, Fault, Piece};
 pub(crate) use gate::Gate;
 pub(crate) use reply::{Pending, Reply};
-pub(crate) use shop::{Shop, THIS_BOOT, classify};
+pub(crate) use shop::{START, Shop, THIS_BOOT, classify};
 
 pub(crate) const MS: Duration = Duration::from_millis(1);
 pub(crate) const NS: Duration = Duration::from_nanos(1);

@@ -6,17 +6,19 @@ use backstop::engine::failure::FailureKind;
 use backstop::engine::outcome::Outcome;
 use backstop::engine::policy::{Policy, RouteId};
 use backstop::engine::time::{BootId, Mono, Now, Wall, WallTrust};
+use backstop::fields::Speaker;
 use backstop::{Backstop, BackstopLayer, BackstopService};
+use backstop_store::Copies;
 use http::Request;
 use tower::{Layer, Service};
 
-use super::catalog::{Catalog, Does, Fault};
+use super::catalog::{Catalog, Content, Does, Fault};
 use super::reply::{Pending, Reply};
 
 pub(crate) const THIS_BOOT: BootId = BootId([1; 16]);
 
 /// Late enough after boot for copies to be older than any limit; 2026-11-30T00:00:00Z.
-const START: Now = Now {
+pub(crate) const START: Now = Now {
     mono: Mono::from_ns(1_000_000_000_000_000),
     wall: Wall::from_unix_ns(1_795_996_800_000_000_000),
     boot: THIS_BOOT,
@@ -40,8 +42,14 @@ pub(crate) struct Shop {
 
 impl Shop {
     pub(crate) fn open(policy: Policy) -> Self {
-        let (clock, hand) = Clock::manual(START);
-        let backstop = Backstop::in_memory(policy, clock, 64 << 20).unwrap();
+        Self::over(policy, Copies::memory(64 << 20), START)
+    }
+
+    /// A shop that keeps its copies there, at this moment.
+    pub(crate) fn over(policy: Policy, copies: Copies, now: Now) -> Self {
+        let (clock, hand) = Clock::manual(now);
+        let speaker = Speaker { name: "backstop".into(), is_gateway: false };
+        let backstop = Backstop::new(policy, clock, copies, speaker).unwrap();
         let catalog = Catalog::new();
         let route = backstop.route_by_id(RouteId(0), Box::new(|_| Vec::new()), "").unwrap();
         let service = BackstopLayer::new(route, classify as Classify).layer(catalog.clone());
@@ -50,7 +58,12 @@ impl Shop {
 
     /// A request on its way.
     pub(crate) fn send(&self, request: Request<()>) -> Pending {
-        Pending::new(self.service.clone().call(request))
+        self.send_with(request, "")
+    }
+
+    /// A request with content on its way; no field announces it.
+    pub(crate) fn send_with(&self, request: Request<()>, content: &'static str) -> Pending {
+        Pending::new(self.service.clone().call(request.map(|()| Content::from(content))))
     }
 
     /// A request that needs no waiting.
