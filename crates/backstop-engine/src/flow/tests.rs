@@ -9,9 +9,11 @@
 //! | `lane`, `queue`, `late`, `settlement`, `time`, `trace` | one subject each |
 //! | `model`, `requests`, `property` | many flows at once against plain counters |
 //! | `crowd` | thousands of flows that are cancelled or panic |
+//! | `faults` | faults that were found and repaired, one kind each |
 
 mod contract;
 mod crowd;
+mod faults;
 mod lane;
 mod late;
 mod model;
