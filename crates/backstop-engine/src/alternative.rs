@@ -11,6 +11,9 @@
 //! - Calls stay within the verified concurrency and rate, whoever makes them. One dependency has one capacity: of several
 //!   measurements the lowest figures and the shortest time hold
 //!
+//! Which policy evidence was measured under is not checked yet: nothing that is written by hand could know its digest. It
+//! counts under [`any`](ANY_POLICY), and whoever changes the policy sees to it that the evidence still holds.
+//!
 //! [`may_stand_in`] is all of that but the last as one function of what is known; a [`StandIn`] counts as well.
 
 use std::sync::Arc;
@@ -31,6 +34,31 @@ pub enum Signal {
     Red,
     /// There is none, or none of late.
     Unknown,
+}
+
+impl Signal {
+    /// By whether something is beyond what is green, and beyond what is not yet red.
+    pub(crate) const fn of(over_green: bool, over_red: bool) -> Self {
+        match (over_green, over_red) {
+            (_, true) => Signal::Red,
+            (true, false) => Signal::Amber,
+            (false, false) => Signal::Green,
+        }
+    }
+
+    /// The worse of two. What is not known may be in trouble, so it is worse than amber.
+    #[must_use]
+    pub fn or_worse(self, other: Signal) -> Self {
+        const fn rank(signal: Signal) -> u8 {
+            match signal {
+                Signal::Green => 0,
+                Signal::Amber => 1,
+                Signal::Unknown => 2,
+                Signal::Red => 3,
+            }
+        }
+        if rank(other) > rank(self) { other } else { self }
+    }
 }
 
 /// One resource that the stand-in uses.

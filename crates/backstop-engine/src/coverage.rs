@@ -17,6 +17,8 @@ const COUNT_BITS: u32 = 20;
 /// What is kept of the second: enough that a bucket left alone passes for another second only after years.
 const TAG_MASK: u64 = (1 << (64 - 2 * COUNT_BITS)) - 1;
 const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
+/// No thread is late by more seconds than this: what seems to be is a later round of the second's 24 bits.
+const LATE_MAX: u64 = 1000;
 
 /// A sliding count of reads with and without a usable copy.
 pub struct Coverage {
@@ -52,9 +54,13 @@ impl Coverage {
         let second = second_of(now);
         let Some(bucket) = self.buckets.get((second % BUCKETS as u64) as usize) else { return };
         let tag = second & TAG_MASK;
-        let _always_updates = bucket.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |word| {
+        let _late = bucket.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |word| {
             let (old_tag, mut count) = unpack(word);
             if old_tag != tag {
+                // A thread that was held up for a minute takes nothing away from the second that is there now.
+                if count.total > 0 && old_tag.wrapping_sub(tag) & TAG_MASK <= LATE_MAX {
+                    return None;
+                }
                 count = CoverageCount::default();
             }
             if count.total < COUNT_MAX {
@@ -129,6 +135,14 @@ mod tests {
         assert_eq!(coverage.count(at(70)), CoverageCount::default());
         coverage.record(at(70), false);
         assert_eq!(coverage.count(at(70)), CoverageCount { usable: 0, total: 1 });
+    }
+
+    #[test]
+    fn a_late_read_takes_nothing_away() {
+        let coverage = Coverage::new();
+        coverage.record(at(70), true);
+        coverage.record(at(10), false);
+        assert_eq!(coverage.count(at(70)), CoverageCount { usable: 1, total: 1 });
     }
 
     #[test]

@@ -12,7 +12,6 @@ use crate::health::Health;
 use crate::policy::{CacheId, CacheRules, Dependency, DependencyId, Policy, PolicyError, Route, RouteId};
 use crate::resource::Resource;
 use crate::retry::Budget;
-use crate::retry_after::Slots;
 use crate::sync::Ordering;
 use crate::tally::{DependencyTally, RouteTally};
 use crate::watched::Watched;
@@ -76,8 +75,6 @@ pub struct DependencyState {
     pub watched: Box<[Arc<Watched>]>,
     /// Its part as a stand-in for others.
     pub stand_in: StandIn,
-    /// When those who were refused may come back.
-    pub come_back: Slots,
 }
 
 impl Engine {
@@ -127,7 +124,6 @@ impl Engine {
                 resources: used.clone().filter_map(|used| resources.get(used)).cloned().collect(),
                 watched: used.filter_map(|used| watched.get(used)).cloned().collect(),
                 stand_in: StandIn::new(evidence.get(&index).copied()),
-                come_back: Slots::new(),
                 rules,
             }
         });

@@ -38,6 +38,7 @@
 mod answer;
 mod cached;
 mod call;
+mod come_back;
 mod parts;
 mod run;
 mod settle;
@@ -138,13 +139,15 @@ pub struct Flow {
     /// The end of an attempt that leaves time for another dependency.
     cut: Option<Mono>,
     ticket: Option<Ticket>,
-    retry: Option<Permit>,
+    /// What the client had kept us waiting when the call was admitted.
+    waited_before: Duration,
+    retry: Option<Retry>,
     stand_in: Option<Permit>,
     stood_in: bool,
     /// The resource that refused the call.
     full_resource: Option<ResourceId>,
-    /// The generation of the health of whom was asked last.
-    generation: u64,
+    /// A failed answer that can still be passed on, because nobody was asked after it.
+    held: Option<(AttemptId, HeadFacts)>,
     /// The latest moment that the driver came with.
     seen: Mono,
     role: Role,
@@ -154,6 +157,14 @@ pub struct Flow {
     cache: Option<Ticket>,
     state: State,
     finished: bool,
+}
+
+/// A further call of the route's own dependency that was paid for.
+#[derive(Debug)]
+struct Retry {
+    /// Its place among the retries, until it has ended.
+    _place: Permit,
+    is_made: bool,
 }
 
 /// On whose behalf a flow runs.
@@ -214,9 +225,8 @@ struct Answer {
     reply: Reply,
     copy: CopyAction,
     account: Account,
-    streams: bool,
-    /// Whose answer streams, if it was not this flow that asked.
-    from: Option<Streaming>,
+    /// Whose answer streams, if one does.
+    streams: Option<Streaming>,
 }
 
 impl Flow {
@@ -290,11 +300,12 @@ impl Flow {
             tries: 0,
             cut: None,
             ticket: None,
+            waited_before: Duration::ZERO,
             retry: None,
             stand_in: None,
             stood_in: false,
             full_resource: None,
-            generation: 0,
+            held: None,
             seen: now.mono,
             role,
             copy_known: false,
@@ -331,6 +342,11 @@ impl Flow {
         self.engine.dependency(self.asked)
     }
 
+    /// The route's own dependency.
+    fn own_dependency(&self) -> &DependencyState {
+        self.engine.dependency(self.route().rules.dependency)
+    }
+
     /// When the attempt under way, or the next one, must be over.
     pub fn attempt_end(&self) -> Mono {
         let end = self.deadline.attempt_end();
@@ -340,6 +356,10 @@ impl Flow {
     fn client_waited(&mut self, waited: Duration) {
         // Only ever further: the driver reports the sum so far.
         self.client_waited = self.client_waited.max(waited);
+        let since_admission = self.client_waited.saturating_sub(self.waited_before);
+        if let Some(ticket) = &mut self.ticket {
+            ticket.client_waited(since_admission);
+        }
         let rules = &self.route().rules;
         let time = self.facts.time_within(rules.deadline, self.begun.mono);
         self.deadline =
@@ -363,6 +383,7 @@ impl Flow {
 
 impl Drop for Flow {
     fn drop(&mut self) {
+        self.end_retry();
         if self.finished {
             return;
         }

@@ -19,7 +19,10 @@
 //!
 //! **What counts.** Calls count when they end. Failures are those of the dependency; an answer about the request (404,
 //! 401, a schema error) is a call like any other. A call is slow if it lasted longer than accepted, whatever came of it.
-//! A call that its client gave up says nothing, unless it was slow by then. A refusal is no call.
+//! A call that its client gave up says nothing, unless it was slow by then. Time in which the client keeps a call waiting
+//! for the request's own content is none of the call's, and a request that is itself at fault says nothing at all. An
+//! answer that streams counts when it begins, because it may have no end; should it break off, that call has failed. A
+//! refusal is no call.
 //!
 //! **Probes** are safe requests only. A probe that gets no success (an answer about the request, a client that left)
 //! gives its slot back and decides nothing. One that never answers is a failed one after ten seconds, or twice the time
@@ -69,6 +72,7 @@ use totals::Counters;
 use window::Window;
 use word::{Kind, Order, State, Word};
 
+pub(crate) use machine::Began;
 pub use rules::{Band, BreakerRules, Forced, PerMille, RecoveryRules};
 pub use saved::{Saved, SavedPhase};
 pub use signals::Signal;
@@ -281,9 +285,23 @@ impl Health {
         }
     }
 
-    /// Calls per second before the incident, while one is on and that is known.
+    /// Calls per second before the incident, while it is held back because of one and that is known.
     pub fn usual_rate(&self) -> Option<f64> {
-        self.rate.frozen_milli().map(|milli| milli as f64 / 1000.0)
+        match self.state.load().kind() {
+            Kind::Open | Kind::HalfOpen | Kind::Ramp | Kind::ForcedOpen => {
+                self.rate.frozen_milli().map(|milli| milli as f64 / 1000.0)
+            }
+            Kind::Closed | Kind::Watch | Kind::ForcedClosed => None,
+        }
+    }
+
+    /// What of [`Signal::TOKENS`], in that order, is no longer waited for: it came once, and has been missing for a minute
+    /// in the present recovery.
+    pub fn missing_signals(&self, now: Mono) -> [bool; Signal::TOKENS.len()] {
+        match self.phase(now) {
+            Phase::Ramp { .. } => self.signals.missing(now),
+            _ => [false; Signal::TOKENS.len()],
+        }
     }
 
     /// What the dependency says about itself. Only a recovery looks at it.

@@ -23,6 +23,7 @@ use std::time::Duration;
 use crate::admission::{Excess, Limit, Permit, Turn};
 use crate::policy::Origin;
 use crate::rate::{Rate, Taken};
+use crate::retry_after::Slots;
 use crate::sync::{AtomicU64, Ordering};
 use crate::time::Mono;
 
@@ -54,6 +55,8 @@ pub struct Resource {
     rate: Rate,
     admitted: Admitted,
     refused: [AtomicU64; ResourceRefusal::TOKENS.len()],
+    /// When those who were refused may come back, whoever of its users refused them.
+    pub(crate) come_back: Slots,
 }
 
 /// Why a resource refused.
@@ -108,6 +111,7 @@ impl Resource {
             rate,
             admitted: Admitted::new(),
             refused: std::array::from_fn(|_| AtomicU64::new(0)),
+            come_back: Slots::new(),
         }
     }
 
@@ -199,8 +203,13 @@ impl Resource {
 
     /// Use of its places in thousandths, rounded down. Without a number of places it is 0; without any place, 1000.
     pub fn in_use_per_mille(&self) -> u32 {
+        self.in_use_per_mille_besides(0)
+    }
+
+    /// The same, without so many places of one's own: who asks how busy it is must not find itself.
+    pub fn in_use_per_mille_besides(&self, own: u32) -> u32 {
         let Some(limit) = self.concurrency() else { return 0 };
-        let in_use = u64::from(self.in_use()) * 1_000;
+        let in_use = u64::from(self.in_use().saturating_sub(own)) * 1_000;
         in_use.checked_div(u64::from(limit)).map_or(1_000, |share| u32::try_from(share).unwrap_or(u32::MAX))
     }
 

@@ -29,7 +29,7 @@ pub const LATEST: Duration = Duration::from_secs(120);
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The slots of one dependency or resource.
+/// The slots of one resource: what it has to spare is promised once, whoever of its users refuses.
 #[derive(Debug)]
 pub struct Slots {
     next_ns: AtomicU64,

@@ -2,52 +2,92 @@
 //!
 //! A dependency may tell how long its database kept it waiting. That says how the database is, for everybody who uses it;
 //! a fast failure of one dependency does not say that its database is well, and neither do free places. So without a
-//! recent word nothing is known.
+//! recent word nothing is known. A dependency that uses several resources tells one wait for all of them: that may make
+//! each of them look worse, and none of them better.
 
 use std::time::Duration;
 
 use crate::alternative::Signal;
 use crate::health::Band;
 use crate::sync::{AtomicU64, Ordering};
-use crate::time::{Mono, duration_ns};
+use crate::time::Mono;
 
 /// A word older than this says nothing about now.
 pub const RECENT: Duration = Duration::from_secs(10);
 
-/// The last that was heard of one resource.
+/// What was heard of one resource of late.
 #[derive(Debug, Default)]
 pub struct Watched {
-    /// The longest wait that was told within the present second, in ns.
-    wait_ns: AtomicU64,
-    /// When it was told, in ns of the boot clock; 0 is never.
-    told_ns: AtomicU64,
+    /// From whoever uses nothing else.
+    certain: Heard,
+    /// From those who use several resources and do not say which of them it was.
+    suspected: Heard,
 }
 
 impl Watched {
-    /// A dependency tells how long the resource kept it waiting. Within a second the longest wait counts.
+    /// A dependency that uses this resource alone tells how long it kept it waiting.
     pub fn set(&self, now: Mono, wait: Duration) {
-        const SECOND_NS: u64 = 1_000_000_000;
-        let before = self.told_ns.swap(now.as_ns().max(1), Ordering::Relaxed);
-        if before / SECOND_NS == now.as_ns() / SECOND_NS {
-            self.wait_ns.fetch_max(duration_ns(wait), Ordering::Relaxed);
-        } else {
-            self.wait_ns.store(duration_ns(wait), Ordering::Relaxed);
-        }
+        self.certain.tell(now, wait);
+    }
+
+    /// A dependency tells how long it was kept waiting by one of its several resources. It may have been this one, so a
+    /// long wait makes it look worse; a short one does not say that it is well, nor that anything is known of it.
+    pub fn suspect(&self, now: Mono, wait: Duration) {
+        self.suspected.tell(now, wait);
     }
 
     /// What that says, by the bands of whoever asks.
     pub fn signal(&self, now: Mono, green: &Band, red: &Band) -> Signal {
-        let told = self.told_ns.load(Ordering::Relaxed);
-        if told == 0 || Mono::from_ns(told).until(now) > RECENT {
-            return Signal::Unknown;
-        }
-        let wait = Duration::from_nanos(self.wait_ns.load(Ordering::Relaxed));
-        match () {
-            () if wait > red.db_wait => Signal::Red,
-            () if wait > green.db_wait => Signal::Amber,
-            () => Signal::Green,
-        }
+        let light = |wait: Duration| Signal::of(wait > green.db_wait, wait > red.db_wait);
+        let certain = self.certain.worst(now).map_or(Signal::Unknown, light);
+        certain.or_worse(self.suspected.worst(now).map_or(Signal::Green, light))
     }
+}
+
+/// Seconds whose words are kept apart: one more than count, so that a new one empties none that still does.
+const SECONDS: usize = 4;
+/// Of the last second in which anything was heard and so many before it the worst word counts: two whole seconds at least,
+/// so that a good word does not hide the bad one of a moment ago.
+const SECONDS_BEFORE: u64 = 2;
+const WAIT_BITS: u32 = 32;
+const WAIT_MASK: u64 = (1 << WAIT_BITS) - 1;
+
+/// The longest wait of each of the last seconds. A second and its wait are one word, so that neither is ever seen, or
+/// overwritten, without the other.
+#[derive(Debug, Default)]
+struct Heard {
+    // The second above, counted from 1; the wait in microseconds below, rounded up: never told to be better than it was.
+    seconds: [AtomicU64; SECONDS],
+}
+
+impl Heard {
+    fn tell(&self, now: Mono, wait: Duration) {
+        let second = second_of(now);
+        let Some(word) = self.seconds.get((second % SECONDS as u64) as usize) else { return };
+        let told = (second << WAIT_BITS) | wait_us(wait);
+        // The second comes first in the word: a later one is greater than any earlier, and within one the longer wait is.
+        word.fetch_max(told, Ordering::Relaxed);
+    }
+
+    fn worst(&self, now: Mono) -> Option<Duration> {
+        let words = || self.seconds.iter().map(|word| word.load(Ordering::Relaxed));
+        let latest = words().map(|word| word >> WAIT_BITS).max().filter(|second| *second > 0)?;
+        // Of a second it is not known when in it the word came: it counts from its beginning.
+        if second_of(now).saturating_sub(latest) >= RECENT.as_secs() {
+            return None;
+        }
+        let counts = |word: &u64| (word >> WAIT_BITS) + SECONDS_BEFORE >= latest && *word > 0;
+        words().filter(counts).map(|word| Duration::from_micros(word & WAIT_MASK)).max()
+    }
+}
+
+// From 1, so that an untouched word is no second's; 136 years fit.
+fn second_of(now: Mono) -> u64 {
+    (now.as_ns() / 1_000_000_000 + 1) & WAIT_MASK
+}
+
+fn wait_us(wait: Duration) -> u64 {
+    u64::try_from(wait.as_nanos().div_ceil(1_000)).unwrap_or(u64::MAX).min(WAIT_MASK)
 }
 
 #[cfg(test)]
@@ -57,28 +97,95 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// By hand: green up to 5 ms, red above 20 ms, and nothing is known 10 s after the last word.
+    fn at(ms: u64) -> Mono {
+        Mono::from_ns(ms * MS)
+    }
+
+    fn signal(watched: &Watched, ms: u64) -> Signal {
+        let RecoveryRules { green, red, .. } = RecoveryRules::default();
+        watched.signal(at(ms), &green, &red)
+    }
+
+    fn wait(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    /// By hand: green up to 5 ms, red above 20 ms.
+    #[test]
+    fn a_wait_is_told_from_its_neighbours() {
+        let cases = [
+            (wait(5), Signal::Green),
+            (wait(5) + Duration::from_nanos(1), Signal::Amber),
+            (wait(20), Signal::Amber),
+            (wait(20) + Duration::from_nanos(1), Signal::Red),
+            (Duration::MAX, Signal::Red),
+        ];
+        for (wait, expected) in cases {
+            let watched = Watched::default();
+            assert_eq!(signal(&watched, 0), Signal::Unknown);
+            watched.set(at(0), wait);
+            assert_eq!(signal(&watched, 0), expected, "{wait:?}");
+        }
+    }
+
+    /// By hand: a word of second 4 counts until second 14 begins; it is less than ten seconds old until then.
     #[test]
     fn a_word_counts_for_ten_seconds() {
-        let RecoveryRules { green, red, .. } = RecoveryRules::default();
         let watched = Watched::default();
-        let at = |ms: u64| Mono::from_ns(ms * MS);
-        let signal = |ms| watched.signal(at(ms), &green, &red);
-        assert_eq!(signal(0), Signal::Unknown);
-        for (ms, wait_ms, expected) in [
-            (1_000, 5, Signal::Green),
-            (2_000, 6, Signal::Amber),
-            (3_000, 20, Signal::Amber),
-            (4_000, 21, Signal::Red),
-        ] {
-            watched.set(at(ms), Duration::from_millis(wait_ms));
-            assert_eq!(signal(ms), expected, "{wait_ms} ms");
+        watched.set(at(4_000), wait(1));
+        watched.set(at(4_500), wait(21));
+        assert_eq!(signal(&watched, 4_500), Signal::Red, "the worst of a second counts");
+        let before = Mono::from_ns(14_000 * MS - 1);
+        let RecoveryRules { green, red, .. } = RecoveryRules::default();
+        assert_eq!(watched.signal(before, &green, &red), Signal::Red);
+        assert_eq!(signal(&watched, 14_000), Signal::Unknown);
+        watched.set(at(15_000), wait(1));
+        assert_eq!(signal(&watched, 15_000), Signal::Green);
+    }
+
+    /// By hand: red at the very end of second 3; good words from then on. Two seconds later it is still red, and from second
+    /// 6 on, 2 s and 1 ms later, it is green.
+    #[test]
+    fn a_good_word_does_not_hide_the_bad_one_of_a_moment_ago() {
+        let watched = Watched::default();
+        watched.set(at(3_999), wait(21));
+        for ms in [4_000, 4_500, 5_000, 5_999] {
+            watched.set(at(ms), wait(1));
+            assert_eq!(signal(&watched, ms), Signal::Red, "{ms}");
         }
-        watched.set(at(4_500), Duration::from_millis(1));
-        assert_eq!(signal(4_500), Signal::Red, "the worst of a second counts");
-        assert_eq!(signal(14_500), Signal::Red);
-        assert_eq!(watched.signal(Mono::from_ns(14_500 * MS + 1), &green, &red), Signal::Unknown);
-        watched.set(at(15_000), Duration::from_millis(1));
-        assert_eq!(signal(15_000), Signal::Green);
+        watched.set(at(6_000), wait(1));
+        assert_eq!(signal(&watched, 6_000), Signal::Green);
+    }
+
+    /// Two threads tell at the same moment, one of them a second late: neither order loses the bad word.
+    #[test]
+    fn a_bad_word_is_never_overwritten_by_a_good_one_of_the_same_moment() {
+        for order in [[(4_000, 1), (3_999, 21)], [(3_999, 21), (4_000, 1)]] {
+            let watched = Watched::default();
+            for (ms, told) in order {
+                watched.set(at(ms), wait(told));
+            }
+            assert_eq!(signal(&watched, 4_000), Signal::Red);
+        }
+    }
+
+    /// Who uses several resources does not say which kept it waiting: a long wait makes each look worse, a short one none
+    /// better.
+    #[test]
+    fn one_word_about_several_resources_makes_none_of_them_green() {
+        let watched = Watched::default();
+        watched.suspect(at(1_000), wait(1));
+        assert_eq!(signal(&watched, 1_000), Signal::Unknown);
+        watched.set(at(1_000), wait(1));
+        assert_eq!(signal(&watched, 1_000), Signal::Green);
+        watched.suspect(at(1_000), wait(6));
+        assert_eq!(signal(&watched, 1_000), Signal::Amber);
+        watched.suspect(at(1_000), wait(21));
+        assert_eq!(signal(&watched, 1_000), Signal::Red);
+        let unknown = Watched::default();
+        unknown.suspect(at(1_000), wait(6));
+        assert_eq!(signal(&unknown, 1_000), Signal::Unknown);
+        unknown.suspect(at(1_000), wait(21));
+        assert_eq!(signal(&unknown, 1_000), Signal::Red);
     }
 }

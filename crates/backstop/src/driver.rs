@@ -128,8 +128,9 @@ async fn within_attempt(
     clock: &Clock,
     upload: Option<&UploadWatch>,
 ) -> Option<Event> {
+    let mut uploading = Uploading { flow, clock, upload };
     let mut work = pin!(work);
-    let mut end = clock.sleep_until(flow.attempt_end());
+    let mut end = clock.sleep_until(uploading.flow.attempt_end());
     let mut has_waited = false;
     poll_fn(|context| {
         // The flow has just allowed the first step. After any wait the clock is asked first: work that is polled once
@@ -139,11 +140,9 @@ async fn within_attempt(
             return Poll::Ready(Some(event));
         }
         while Pin::new(&mut end).poll(context).is_ready() {
-            let now = clock.now();
-            let waited = upload.map_or(Duration::ZERO, |upload| upload.waited(now.mono));
-            flow.on(Event::ClientWaited(waited), now);
-            let later = flow.attempt_end();
-            if later <= now.mono {
+            let now = uploading.report();
+            let later = uploading.flow.attempt_end();
+            if later <= now {
                 return Poll::Ready(None);
             }
             end.reset(later);
@@ -151,6 +150,31 @@ async fn within_attempt(
         if looks_first { work.as_mut().poll(context).map(Some) } else { Poll::Pending }
     })
     .await
+}
+
+/// An attempt during which the client may still be sending the request's content. However it ends, with an answer, at its
+/// time, or dropped because the client left, the flow learns how long it was the client who kept it waiting.
+struct Uploading<'a> {
+    flow: &'a mut Flow,
+    clock: &'a Clock,
+    upload: Option<&'a UploadWatch>,
+}
+
+impl Uploading<'_> {
+    fn report(&mut self) -> Mono {
+        let now = self.clock.now();
+        let waited = self.upload.map_or(Duration::ZERO, |upload| upload.waited(now.mono));
+        self.flow.on(Event::ClientWaited(waited), now);
+        now.mono
+    }
+}
+
+impl Drop for Uploading<'_> {
+    fn drop(&mut self) {
+        if self.upload.is_some() {
+            self.report();
+        }
+    }
 }
 
 /// Those who wait for a place at a dependency, one queue each.
@@ -183,3 +207,7 @@ impl Waiters {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "driver_tests.rs"]
+mod tests;

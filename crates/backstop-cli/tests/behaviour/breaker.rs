@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use backstop_lab::client::Connection;
-use backstop_lab::origin::{Behaviour, Gate, Matcher};
+use backstop_lab::origin::{Answer, Behaviour, Gate, Matcher};
 
 use crate::support::shop::{GET_PRODUCT_1, HOST, SPANISH};
 use crate::support::{BOUND, Outcomes, Policy, Shop, expect, product, products, run};
@@ -222,5 +222,44 @@ fn a_dependency_of_writes_is_tried_with_its_probe() {
         };
         tokio::time::timeout(BOUND, waiting).await.expect("it closes again");
         assert!(shop.origin.count_of("GET", "/healthz") >= 2, "two successes close it");
+    });
+}
+
+/// Before the outage it told how long its database kept it waiting, and in the recovery it tells no more. By hand: heard last
+/// before the 6.1 s of the open time; 61 s into the ramp it has been missing for a minute.
+#[test]
+fn a_signal_that_is_missing_in_a_recovery_is_shown() {
+    run(async {
+        let rules =
+            "breaker = { min_calls = 4, failures = \"50%\", open = \"5s\", probes = 2 }\nrecovery = {}";
+        let mut shop = Shop::with(|origin| {
+            Policy::empty()
+                .dependency("catalog", origin, rules)
+                .route("description.public_read", &Policy::description(""))
+        })
+        .await;
+        let missing = async |shop: &Shop| {
+            let metrics = shop.gateway.metrics().await;
+            assert_eq!(metrics.sum("backstop_recovery_signal_missing", &["signal=\"in_use\""]), 0.0);
+            metrics.sum("backstop_recovery_signal_missing", &["signal=\"db_wait\""])
+        };
+        let told = Answer::json(product("1", "first", "es")).header("Server-Timing", "db;dur=1");
+        shop.origin.default(told);
+        shop.get("1").await;
+        shop.is_unavailable();
+        for _ in 0..4 {
+            shop.get("1").await;
+        }
+        shop.hand.advance(Duration::from_millis(6_100));
+        shop.origin.reset();
+        shop.origin.default(products("first"));
+        for _ in 0..2 {
+            shop.get("1").await;
+        }
+        let ramping = ["phase=\"ramp\""];
+        assert_eq!(shop.gateway.metrics().await.sum("backstop_breaker_phase", &ramping), 1.0);
+        assert_eq!(missing(&shop).await, 0.0);
+        shop.hand.advance(Duration::from_secs(61));
+        assert_eq!(missing(&shop).await, 1.0);
     });
 }

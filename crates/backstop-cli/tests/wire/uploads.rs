@@ -55,6 +55,31 @@ fn a_patient_upload_outlives_the_deadline() {
     });
 }
 
+/// Four calls of which more than 60 % took over 300 ms would open the breaker. Each of these takes 400 ms, all of them the
+/// client's.
+#[test]
+fn slow_clients_open_no_breaker() {
+    run(async {
+        let breaker = "breaker = { min_calls = 4, slow = \"300ms\" }";
+        let wires = Wires::with(|origin| {
+            Policy::empty()
+                .dependency("catalog", origin, breaker)
+                .route("all.direct", &direct("*", "deadline = \"5s\"\nlimits = { body_time = \"5s\" }"))
+        })
+        .await;
+        for _ in 0..6 {
+            let mut connection = wires.connect().await;
+            let head: &[u8] =
+                b"POST /p/1 HTTP/1.1\r\nHost: shop\r\nConnection: close\r\nContent-Length: 2\r\n\r\n";
+            connection.send_pieces(&[head, b"a", b"b"], Duration::from_millis(200)).await.unwrap();
+            let said = read_out(&mut connection).await;
+            assert_eq!(said.statuses(), [200], "{said:?}");
+        }
+        let metrics = wires.gateway.metrics().await;
+        assert_eq!(metrics.sum("backstop_breaker_events_total", &["event=\"trip\""]), 0.0);
+    });
+}
+
 /// Announced, it is refused before it takes a place or a byte; found out on the way, it never completes.
 #[test]
 fn a_body_that_is_too_large_never_comes_to_the_origin_whole() {

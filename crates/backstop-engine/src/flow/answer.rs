@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::failure::{Cause, Failure, FailureKind, NotAsked, Phase, Sent};
+use crate::failure::{Cause, Failure, FailureKind, Phase, Sent};
 use crate::health::{PerMille, Signal};
 use crate::outcome::{Outcome, Reason, Source};
 use crate::policy::{Incorrect, Origin, Otherwise};
@@ -12,28 +12,37 @@ use crate::time::Mono;
 
 use super::{
     Account, Answer, AttemptId, BodyFacts, ClientFault, CopyAction, CopyUse, Flow, HeadFacts, Method, Reply,
-    Role, State, Why,
+    Role, State, Streaming, Why,
 };
+
+/// The place of the call whose answer is looked at.
+const OWN_PLACE: u32 = 1;
 
 impl Flow {
     /// The head of an answer: a failure, an answer to hold back, or one to pass on.
     pub(super) fn head(&mut self, attempt: AttemptId, head: HeadFacts, now: Mono) -> State {
         self.listen(head, now);
         let declared = Failure::of_status(head.status, &self.route().rules);
+        if self.stood_in && (declared.is_some() || head.status >= 500) {
+            let unavailable =
+                Failure::new(FailureKind::Unavailable { status: head.status }, Phase::Head, Sent::Maybe);
+            return self.failed(declared.unwrap_or(unavailable), Some(head), now);
+        }
         // A failure replaces an answer only where there is an alternative; too old an answer is none anywhere.
         if declared.is_none() && self.is_degraded_beyond_limit(head) {
             let kind = FailureKind::Unavailable { status: head.status };
             return self.failed(Failure::new(kind, Phase::Head, Sent::Maybe), Some(head), now);
         }
         // A retry, or somebody who stands in, replaces a failure before the class's own alternative does.
-        if let Some(failure) = declared
-            && (self.has_alternative() || self.may_go_on() || self.role == Role::Fill)
-        {
-            return self.failed(failure, Some(head), now);
-        }
-        if self.stood_in && head.status >= 500 {
-            let kind = FailureKind::Unavailable { status: head.status };
-            return self.failed(Failure::new(kind, Phase::Head, Sent::Maybe), Some(head), now);
+        if let Some(failure) = declared {
+            if self.has_alternative() || self.role == Role::Fill {
+                return self.failed(failure, Some(head), now);
+            }
+            if self.may_go_on(now) {
+                // Whether one of them really will is known only when it is tried: until then the answer is kept.
+                self.held = Some((attempt, head));
+                return self.failed(failure, Some(head), now);
+            }
         }
         // What many may get is held back whatever it is.
         if self.role == Role::Fill {
@@ -52,9 +61,14 @@ impl Flow {
         let dependency = self.dependency();
         if let Some(wait) = head.database_wait {
             dependency.health.signal(now, Signal::DatabaseWait(wait));
-            dependency.watched.iter().for_each(|watched| watched.set(now, wait));
+            match &*dependency.watched {
+                [alone] => alone.set(now, wait),
+                several => several.iter().for_each(|watched| watched.suspect(now, wait)),
+            }
         }
-        if let Some(in_use) = dependency.resources.iter().map(|used| used.in_use_per_mille()).max() {
+        // Without this very call: who has a resource of one place to itself must not find it full because of itself.
+        let in_use = dependency.resources.iter().map(|used| used.in_use_per_mille_besides(OWN_PLACE));
+        if let Some(in_use) = in_use.max() {
             dependency.health.signal(now, Signal::InUse(PerMille(in_use)));
         }
     }
@@ -84,18 +98,19 @@ impl Flow {
         if !correct {
             let incorrect =
                 self.route().rules.class.read().map_or(Incorrect::Propagate, |read| read.incorrect);
-            if incorrect == Incorrect::Fallback {
+            // Of somebody who stands in nothing is passed that the route does not accept.
+            if incorrect == Incorrect::Fallback || self.stood_in {
                 let kind = FailureKind::Declared { status: head.status };
                 return self.failed(Failure::new(kind, Phase::Body, Sent::Maybe), None, now);
             }
             self.dependency().tally.answer();
-            self.ended(false, now);
+            self.ended(false, false, now);
             let rule = self.route().rules.origins.correct;
             let account = account(Outcome::Failed, Source::Primary, Reason::Incorrect, rule);
             return State::Answer(collected(attempt, account, CopyAction::Keep));
         }
         self.dependency().tally.answer();
-        self.ended(true, now);
+        self.ended(is_well(head.status), pays(head.status), now);
         let account = self.account_of(head);
         let keep = storable
             && head.status == 200
@@ -111,34 +126,28 @@ impl Flow {
 
     /// The answer goes to the client as it comes.
     fn pass(&mut self, attempt: AttemptId, head: HeadFacts, now: Mono) -> Answer {
-        let account = self.account_of(head);
-        let failure = match account.reason {
-            Reason::Cause(Cause::Failed(failure)) => Some(failure),
-            _ => None,
-        };
-        if let Some(failure) = failure {
-            self.dependency().tally.failure(failure.kind);
-            let entropy = self.draw();
-            if let Some(ticket) = self.ticket.take() {
-                ticket.failed(now, entropy);
-            }
-        } else {
-            // 401, 404 and their like are answers about the request, and a 500 is no sign of health.
-            self.ended(head.status < 400, now);
+        if let Some(failure) = Failure::of_status(head.status, &self.route().rules) {
+            self.count_failure(failure, Some(head), now);
+            return self.as_it_is(attempt, head, None);
         }
-        Answer {
-            reply: Reply::Streamed(attempt),
-            copy: self.copy_after(head),
-            account,
-            streams: failure.is_none(),
-            from: None,
-        }
+        self.end_retry();
+        let began = self.ticket.take().map(|ticket| ticket.began(now, is_well(head.status)));
+        let streams = Streaming { from: self.asked, began, pays: pays(head.status) };
+        self.as_it_is(attempt, head, Some(streams))
     }
 
-    /// The call was answered. `well`: as one who is in order answers.
-    fn ended(&mut self, well: bool, now: Mono) {
-        self.retry = None;
-        self.dependency().retries.deposit();
+    /// The answer that came, whatever it is. `streams` is what is still to be said of it, if anything.
+    pub(super) fn as_it_is(&self, attempt: AttemptId, head: HeadFacts, streams: Option<Streaming>) -> Answer {
+        let (copy, account) = (self.copy_after(head), self.account_of(head));
+        Answer { reply: Reply::Streamed(attempt), copy, account, streams }
+    }
+
+    /// The call was answered. `well`: as one who is in order answers; `pays`: so that it pays for retries.
+    fn ended(&mut self, well: bool, pays: bool, now: Mono) {
+        self.end_retry();
+        if pays {
+            self.dependency().retries.deposit();
+        }
         match self.ticket.take() {
             Some(ticket) if well => ticket.answered(now),
             Some(ticket) => ticket.neutral(now),
@@ -188,7 +197,8 @@ impl Flow {
             return CopyAction::Keep;
         }
         let refused = matches!(status, 401 | 403) && !self.facts.credential;
-        if read.gone.contains(status) || refused {
+        // What a gateway behind this one says in place of the origin is not the origin's word.
+        if (read.gone.contains(status) || refused) && head.degraded.is_none() {
             CopyAction::Withdraw
         } else if self.confirms_copy(head) {
             CopyAction::Renew
@@ -208,15 +218,10 @@ impl Flow {
     /// An error that nobody classified goes to the caller unchanged.
     pub(super) fn propagate(&mut self, attempt: AttemptId, now: Mono) -> Answer {
         self.dependency().tally.answer();
-        self.ended(false, now);
-        let account = account(Outcome::Failed, Source::Primary, Reason::Unclassified, Origin::NONE);
-        Answer {
-            reply: Reply::Propagated(attempt),
-            copy: self.copy_if_unknown(),
-            account,
-            streams: false,
-            from: None,
-        }
+        self.ended(false, false, now);
+        let source = if self.stood_in { Source::Alternative } else { Source::Primary };
+        let account = account(Outcome::Failed, source, Reason::Unclassified, Origin::NONE);
+        Answer { reply: Reply::Propagated(attempt), copy: self.copy_if_unknown(), account, streams: None }
     }
 
     /// The copy, as it was judged.
@@ -229,8 +234,7 @@ impl Flow {
                     reply: Reply::Copy { age },
                     copy: CopyAction::Keep,
                     account: Account { age: Some(age), cause: why.cause(), ..account },
-                    streams: false,
-                    from: None,
+                    streams: None,
                 }
             }
             Err(refused) => match why {
@@ -249,7 +253,7 @@ impl Flow {
         let account =
             account(Outcome::Fallback, source, why.reason(), self.route().rules.origins.alternative);
         let account = Account { cause: why.cause(), ..account };
-        Answer { reply: Reply::Fixed, copy: CopyAction::Keep, account, streams: false, from: None }
+        Answer { reply: Reply::Fixed, copy: CopyAction::Keep, account, streams: None }
     }
 
     /// The client's own request is at fault.
@@ -280,28 +284,8 @@ impl Flow {
             reply: Reply::Refusal(refusal),
             copy: if reached { self.copy_if_unknown() } else { CopyAction::Keep },
             account: Account { cause, ..account(outcome, Source::None, reason, rule) },
-            streams: false,
-            from: None,
+            streams: None,
         }
-    }
-
-    /// When who is refused may come back, where that is known: the dependency's probe or ramp, or its resource, is what
-    /// refuses, and how much it has to spare is known.
-    fn time_to_come_back(&self, cause: Option<Cause>) -> Option<u32> {
-        let Some(Cause::NotAsked(NotAsked::BreakerOpen | NotAsked::Ramping | NotAsked::ResourceFull)) = cause
-        else {
-            return None;
-        };
-        if self.role == Role::Fill {
-            // Whoever waits for it is told, each for itself.
-            return None;
-        }
-        let dependency = self.dependency();
-        let known_up = dependency.health.known_up(self.seen).unwrap_or(self.seen);
-        let spare = dependency.resources.iter().filter_map(|used| used.spare_per_second(self.seen));
-        let usual = dependency.health.usual_rate().unwrap_or(0.0);
-        let spare = spare.fold(f64::INFINITY, f64::min) - usual;
-        dependency.come_back.assign(self.seen, known_up, spare)
     }
 
     /// An unsafe request whose end is unknown may have changed the resource.
@@ -310,10 +294,22 @@ impl Flow {
     }
 }
 
+/// Whether an answer is one that a dependency in order gives: 401, 404 and their like are answers about the request, and
+/// a 500 is no sign of health.
+const fn is_well(status: u16) -> bool {
+    status < 400
+}
+
+/// Whether an answer pays for retries. An answer about the request does; neither a server error nor the wish to be asked
+/// less (429) does, for retries paid by them would feed what they come from.
+const fn pays(status: u16) -> bool {
+    status < 500 && status != 429
+}
+
 const fn account(outcome: Outcome, source: Source, reason: Reason, rule: Origin) -> Account {
     Account { outcome, source, reason, cause: None, age: None, rule }
 }
 
 const fn collected(attempt: AttemptId, account: Account, copy: CopyAction) -> Answer {
-    Answer { reply: Reply::Collected(attempt), copy, account, streams: false, from: None }
+    Answer { reply: Reply::Collected(attempt), copy, account, streams: None }
 }

@@ -125,7 +125,7 @@ impl Flow {
             Filled::Whole(account) => State::Answer(led(Reply::Collected(NO_ATTEMPT), account)),
             Filled::Streamed(account, from) => {
                 let answer = led(Reply::Streamed(NO_ATTEMPT), account);
-                State::Answer(Answer { streams: from.is_some(), from, ..answer })
+                State::Answer(Answer { streams: from, ..answer })
             }
             Filled::Failed(cause) => {
                 self.cause = Some(cause);
@@ -170,7 +170,7 @@ impl Flow {
             age: Some(age),
             rule: self.route().rules.origins.route,
         };
-        Answer { reply: Reply::Cached { age }, copy: CopyAction::Keep, account, streams: false, from: None }
+        Answer { reply: Reply::Cached { age }, copy: CopyAction::Keep, account, streams: None }
     }
 
     /// A place in the route's fill budget, for a read of the dependency on a route with a cache.
@@ -201,5 +201,5 @@ fn shared(account: Account, age: Duration) -> Answer {
 }
 
 fn led(reply: Reply, account: Account) -> Answer {
-    Answer { reply, copy: CopyAction::Keep, account, streams: false, from: None }
+    Answer { reply, copy: CopyAction::Keep, account, streams: None }
 }

@@ -7,20 +7,27 @@
 //! A failed call is made once more if the route says that Backstop owns the retries and [`retry`](crate::retry) allows it.
 //! After that another dependency may stand in, if the route names one and [`alternative`](crate::alternative) allows it;
 //! then the class's own alternative. The request keeps the cause that the route's own dependency had.
+//!
+//! Where the request has no alternative of its class, the failed answer is still better than none: it is held until the
+//! retry's pause begins or somebody is really asked, and passed on if neither comes about.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::admission::{Permit, Turn};
-use crate::alternative::{ANY_POLICY, UsedResource};
+use crate::admission::{Excess, Permit, Turn};
+use crate::alternative::{ANY_POLICY, Signal, UsedResource};
 use crate::failure::{Cause, Failure, FailureKind, NotAsked, Phase, Sent};
+use crate::health::{Band, Ticket};
 use crate::outcome::Reason;
 use crate::policy::{Origin, RouteClass};
-use crate::resource::{ClassShare, acquire_all};
-use crate::retry::{Owner, RetryFacts, backoff, may_retry};
+use crate::resource::{ClassShare, Resource, acquire_all};
+use crate::retry::{
+    MAX_ATTEMPTS, NoRetry, Owner, RESOURCE_PER_MILLE, RetryFacts, backoff, may_retry, places,
+};
 use crate::snapshot::CopyRefusal;
 use crate::time::{Mono, Now};
 
-use super::{Attempt, AttemptId, Flow, HeadFacts, Method, Note, Places, Role, State, Why};
+use super::{Attempt, AttemptId, Flow, HeadFacts, Method, Note, Places, Retry, Role, State, Why};
 
 /// An attempt with less time than this is not made a second time.
 const MIN_USEFUL: Duration = Duration::from_millis(10);
@@ -32,10 +39,12 @@ impl Flow {
         if now >= self.attempt_end() {
             return self.not_asked(NotAsked::TooLate);
         }
-        if let Some(refused) = self.dependency().health.refuses(now, self.is_safe()) {
+        let excess = self.excess();
+        if excess == Excess::Refuse
+            && let Some(refused) = self.dependency().health.refuses(now, self.is_safe())
+        {
             return self.not_asked(refused);
         }
-        let excess = self.excess();
         let dependency = self.dependency();
         if let Some(permit) = dependency.in_flight.try_acquire(Turn::Newcomer, excess) {
             return State::Call { permit };
@@ -72,11 +81,16 @@ impl Flow {
         let entropy = self.draw();
         let (share, excess) = (self.share(), self.excess());
         let dependency = self.dependency();
-        let ticket = dependency.health.admit(now, self.is_safe(), entropy)?;
+        let ticket = match dependency.health.admit(now, self.is_safe(), entropy) {
+            Ok(ticket) => Some(ticket),
+            Err(refused) if excess == Excess::Refuse => return Err(refused),
+            // Made although the breaker is against it, it is none of the calls that the breaker judges by.
+            Err(_) => None,
+        };
         let fill = match self.take_fill(now, excess) {
             Ok(fill) => fill,
             Err(refused) => {
-                ticket.unused();
+                unused(ticket);
                 return Err(refused);
             }
         };
@@ -85,7 +99,7 @@ impl Flow {
             Ok(resources) => resources,
             Err((position, _)) => {
                 self.full_resource = dependency.rules.uses.get(position).copied();
-                ticket.unused();
+                unused(ticket);
                 return Err(NotAsked::ResourceFull);
             }
         };
@@ -93,8 +107,12 @@ impl Flow {
         let id = AttemptId(self.attempts);
         self.trace.note(now, Origin::NONE, Note::Called(id));
         self.dependency().tally.attempt();
-        self.generation = ticket.generation();
-        self.ticket = Some(ticket);
+        self.ticket = ticket;
+        self.waited_before = self.client_waited;
+        self.held = None;
+        if let Some(retry) = &mut self.retry {
+            retry.is_made = true;
+        }
         let is_own = self.asked == self.route().rules.dependency;
         self.tries += u32::from(is_own);
         self.cut = self.cut_for_another(now);
@@ -112,7 +130,7 @@ impl Flow {
 
     /// While another attempt may follow, here or at another dependency, this one leaves it time.
     fn cut_for_another(&self, now: Mono) -> Option<Mono> {
-        self.may_go_on().then(|| {
+        self.may_go_on(now).then(|| {
             let left = now.until(self.deadline.attempt_end());
             now.after(left / 10 * FIRST_ATTEMPT_TENTHS).before(self.client_waited)
         })
@@ -121,7 +139,7 @@ impl Flow {
     pub(super) fn time_up(&mut self, failure: Option<Failure>, now: Mono) {
         match self.state {
             State::AwaitPlace { .. } => self.try_place(true),
-            State::Pause { .. } => self.state = State::Place,
+            State::Pause { .. } => self.state = self.after_the_pause(now),
             State::AwaitParts(_) => self.parts_time_up(),
             State::AwaitCached { .. } => self.cache_was_silent(now),
             State::AwaitFill => {
@@ -140,30 +158,54 @@ impl Flow {
 
     /// The attempt failed: counted against the dependency, made once more if that may help, and then the alternative.
     pub(super) fn failed(&mut self, failure: Failure, head: Option<HeadFacts>, now: Mono) -> State {
-        let entropy = self.draw();
-        let dependency = self.dependency();
-        dependency.tally.failure(failure.kind);
-        let retry_after = head.and_then(|head| head.retry_after);
-        if let Some(after) = retry_after {
-            dependency.health.raise_open(now, now.after(after));
-        }
-        if let Some(ticket) = self.ticket.take() {
-            ticket.failed(now, entropy);
-        }
-        self.retry = None;
+        self.count_failure(failure, head, now);
         self.cut = None;
         let cause = Cause::Failed(failure);
         if !self.stood_in {
             self.cause = Some(cause);
-            if let Some(until) = self.once_more(failure, retry_after, now) {
+            if let Some(until) = self.once_more(failure, head, now) {
                 return State::Pause { until };
             }
         }
         State::Alternative { cause: self.cause.unwrap_or(cause) }
     }
 
+    /// Counts the failure against the dependency that was asked, and hears when it wants to be called again.
+    pub(super) fn count_failure(&mut self, failure: Failure, head: Option<HeadFacts>, now: Mono) {
+        let entropy = self.draw();
+        let dependency = self.dependency();
+        dependency.tally.failure(failure.kind);
+        if let Some(after) = head.and_then(|head| head.retry_after) {
+            dependency.health.raise_open(now, now.after(after));
+        }
+        if let Some(ticket) = self.ticket.take() {
+            ticket.failed(now, entropy);
+        }
+        self.end_retry();
+    }
+
+    /// A retry has ended, or is not made after all: then its payment goes back.
+    pub(super) fn end_retry(&mut self) {
+        if let Some(retry) = self.retry.take()
+            && !retry.is_made
+        {
+            self.own_dependency().retries.give_back();
+        }
+    }
+
+    /// The moment for the retry has come. While it was waited for, the dependency may have got worse.
+    fn after_the_pause(&mut self, now: Mono) -> State {
+        if self.own_dependency().health.retries_allowed(now) {
+            return State::Place;
+        }
+        let rule = self.route().rules.retry.map_or(Origin::NONE, |retry| retry.origin);
+        self.trace.note(now, rule, Note::NoRetry(NoRetry::Suspended));
+        // The cause stays what the first attempt failed with.
+        self.not_asked(NotAsked::BreakerOpen)
+    }
+
     /// When the failed call is made again, if it is. Takes what that costs.
-    fn once_more(&mut self, failure: Failure, retry_after: Option<Duration>, now: Mono) -> Option<Mono> {
+    fn once_more(&mut self, failure: Failure, head: Option<HeadFacts>, now: Mono) -> Option<Mono> {
         let rules = self.route().rules.retry?;
         if !self.facts.repeatable {
             return None;
@@ -178,14 +220,10 @@ impl Flow {
             attempts_allowed: rules.attempts,
             attempts_made: self.tries,
             failure,
-            retry_after,
+            retry_after: head.and_then(|head| head.retry_after),
             suspended: !dependency.health.retries_allowed(now),
-            resource_per_mille: dependency
-                .resources
-                .iter()
-                .map(|used| used.in_use_per_mille())
-                .max()
-                .unwrap_or(0),
+            // A failed answer holds its own places until it is let go.
+            resource_per_mille: busiest(&dependency.resources, u32::from(head.is_some())),
             retries_in_flight: dependency.retries.in_flight(),
             in_flight,
             backoff,
@@ -197,13 +235,13 @@ impl Flow {
         let note = made.as_ref().map_or_else(|why| Note::NoRetry(*why), |(until, _)| Note::Retry(*until));
         self.trace.note(now, rules.origin, note);
         let (until, permit) = made.ok()?;
-        self.retry = Some(permit);
+        self.retry = Some(Retry { _place: permit, is_made: false });
         Some(until)
     }
 
     /// The dependency was not asked: if it had failed before, that stays the cause.
     pub(super) fn not_asked(&mut self, reason: NotAsked) -> State {
-        self.retry = None;
+        self.end_retry();
         self.stand_in = None;
         let cause = *self.cause.get_or_insert(Cause::NotAsked(reason));
         State::Alternative { cause }
@@ -223,6 +261,10 @@ impl Flow {
         if self.has_alternative() {
             return self.look_for_alternative(Why::Cause(cause));
         }
+        // The request has none: the failed answer itself, if it is still there.
+        if let Some((attempt, head)) = self.held.take() {
+            return State::Answer(self.as_it_is(attempt, head, None));
+        }
         let keeps_copies = self.role == Role::Request && self.route().rules.class.keeps_copies();
         // The class has an alternative, only this request cannot have it.
         let is_missing = keeps_copies && self.reads();
@@ -240,10 +282,15 @@ impl Flow {
         let own = self.engine.dependency(self.route().rules.dependency);
         let other = self.engine.dependency(rules.dependency);
         let bands = other.rules.recovery.unwrap_or_default();
-        let used = other.rules.uses.iter().zip(&other.watched).map(|(id, watched)| UsedResource {
+        let resources = other.watched.iter().zip(&other.resources);
+        let used = other.rules.uses.iter().zip(resources).map(|(id, (watched, resource))| UsedResource {
             is_shared: own.rules.uses.contains(id),
             is_cause: self.full_resource == Some(*id),
-            signal: watched.signal(now.mono, &bands.green, &bands.red),
+            signal: watched.signal(now.mono, &bands.green, &bands.red).or_worse(use_of(
+                resource,
+                &bands.green,
+                &bands.red,
+            )),
         });
         let stands_in = other.stand_in.try_acquire(rules.verified.as_ref(), used, &ANY_POLICY, &now);
         let note = stands_in.as_ref().map_or_else(|why| Note::NoAlternative(*why), |_| Note::Alternative);
@@ -271,11 +318,9 @@ impl Flow {
     }
 
     /// Whether a failure of the present attempt may be followed by another one.
-    pub(super) fn may_go_on(&self) -> bool {
+    pub(super) fn may_go_on(&self, now: Mono) -> bool {
         let rules = &self.route().rules;
-        let once_more =
-            rules.retry.is_some_and(|retry| retry.owner == Owner::Backstop && self.tries < retry.attempts);
-        self.may_repeat() && !self.stood_in && (once_more || self.another_may_be_asked())
+        self.may_repeat() && !self.stood_in && (self.another_may_be_asked() || self.may_be_retried(now))
     }
 
     /// Whether there is evidence by which another dependency may be asked. Where there is none, the route is one without an
@@ -285,6 +330,21 @@ impl Flow {
             let stand_in = &self.engine.dependency(rules.dependency).stand_in;
             stand_in.counts(rules.verified.as_ref(), &ANY_POLICY, &self.begun).is_ok()
         })
+    }
+
+    /// Whether a retry of the present attempt would be allowed as things stand, whatever it fails with.
+    fn may_be_retried(&self, now: Mono) -> bool {
+        let Some(rules) = self.route().rules.retry else { return false };
+        let is_ours = rules.owner == Owner::Backstop && self.facts.attempt <= 1;
+        if !is_ours || self.tries >= rules.attempts.min(MAX_ATTEMPTS) {
+            return false;
+        }
+        let own = self.own_dependency();
+        let retries = &own.retries;
+        retries.can_pay()
+            && retries.in_flight() < places(own.in_flight.in_flight())
+            && busiest(&own.resources, 1) < RESOURCE_PER_MILLE
+            && own.health.retries_allowed(now)
     }
 
     fn is_safe(&self) -> bool {
@@ -302,4 +362,22 @@ impl Flow {
             RouteClass::Direct(_) => ClassShare::Effect,
         }
     }
+}
+
+/// The call is not made.
+fn unused(ticket: Option<Ticket>) {
+    if let Some(ticket) = ticket {
+        ticket.unused();
+    }
+}
+
+/// Use of the fullest of these resources in thousandths, without so many places of one's own in each.
+fn busiest(resources: &[Arc<Resource>], own: u32) -> u32 {
+    resources.iter().map(|used| used.in_use_per_mille_besides(own)).max().unwrap_or(0)
+}
+
+/// What the use of a resource's places says about it.
+fn use_of(resource: &Resource, green: &Band, red: &Band) -> Signal {
+    let in_use = resource.in_use_per_mille();
+    Signal::of(in_use > green.in_use.0, in_use > red.in_use.0)
 }

@@ -11,7 +11,6 @@ use crate::policy::{DependencyId, Mode, Origin, RouteClass};
 use crate::snapshot::{CopyFacts, CopyRefusal, CopyRules, judge};
 use crate::time::{Mono, Now};
 
-use super::settle::Streaming;
 use super::{CopyUse, Decision, Event, Flow, Method, Note, Role, Settlement, State, Step, Trace, Why};
 
 impl Flow {
@@ -31,7 +30,11 @@ impl Flow {
                         }
                     }
                 }
-                &State::Pause { until } => return Step::Pause { until },
+                &State::Pause { until } => {
+                    // The driver lets go of the failed answer.
+                    self.held = None;
+                    return Step::Pause { until };
+                }
                 &State::Alternative { cause } => self.state = self.alternative(cause, now),
                 State::AwaitKnown => return Step::Peek,
                 State::Lookup => self.state = self.lookup(now.mono),
@@ -109,6 +112,10 @@ impl Flow {
                     };
                     let rule = self.route().rules.origins.alternative;
                     self.trace.note(now.mono, rule, Note::Copy(verdict));
+                    // A read in the lane was not looked up before: here it is seen whether it was covered.
+                    if matches!(why, Why::Capacity(_)) {
+                        self.route().coverage.record(now.mono, verdict.is_ok());
+                    }
                     self.state = State::Answer(self.with_copy(why, verdict));
                 }
             }
@@ -123,7 +130,9 @@ impl Flow {
                 if asked {
                     self.dependency().tally.abandon();
                 }
-                self.ticket = None;
+                if let Some(ticket) = self.ticket.take() {
+                    ticket.says_nothing();
+                }
                 self.state = State::Answer(self.client_fault(fault, asked));
             }
         }
@@ -251,9 +260,6 @@ impl Flow {
         let account = answer.account;
         self.trace.note(now, account.rule, Note::Decided(account.outcome, account.source, account.reason));
         self.finished = true;
-        let streaming_from = answer
-            .streams
-            .then(|| answer.from.unwrap_or(Streaming { from: self.asked, generation: self.generation }));
         let route = match self.role {
             Role::Request => Some(self.route),
             Role::Fill => {
@@ -271,7 +277,7 @@ impl Flow {
                 std::sync::Arc::clone(&self.engine),
                 route,
                 account,
-                streaming_from,
+                answer.streams,
                 std::mem::take(&mut self.places),
             ),
         }

@@ -7,6 +7,7 @@ use crate::admission::Permit;
 use crate::composed::PartSet;
 use crate::engine::Engine;
 use crate::failure::{Cause, Failure};
+use crate::health::Began;
 use crate::outcome::{Outcome, Reason, Source};
 use crate::policy::{DependencyId, Origin, RouteId};
 use crate::status::Refusal;
@@ -124,11 +125,14 @@ pub struct Settlement {
     settled: bool,
 }
 
-/// Whose answer streams, and the generation of its health in which it was asked.
+/// Whose answer streams, and what is still to be said of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Streaming {
     pub(super) from: DependencyId,
-    pub(super) generation: u64,
+    /// How it was counted when it began.
+    pub(super) began: Option<Began>,
+    /// Whether it pays for retries once it is complete.
+    pub(super) pays: bool,
 }
 
 impl Settlement {
@@ -151,8 +155,12 @@ impl Settlement {
     /// The client has its last byte.
     pub fn complete(mut self) {
         self.settled = true;
-        if let Some(dependency) = self.streaming.map(|streaming| self.engine.dependency(streaming.from)) {
+        if let Some(streaming) = self.streaming {
+            let dependency = self.engine.dependency(streaming.from);
             dependency.tally.answer();
+            if streaming.pays {
+                dependency.retries.deposit();
+            }
         }
         self.count(self.account.outcome, self.account.reason);
     }
@@ -160,10 +168,12 @@ impl Settlement {
     /// The dependency broke off in the middle of a streamed answer.
     pub fn break_off(mut self, failure: Failure) {
         self.settled = true;
-        if let Some(Streaming { from, generation }) = self.streaming {
+        if let Some(Streaming { from, began, .. }) = self.streaming {
             let dependency = self.engine.dependency(from);
             dependency.tally.failure(failure.kind);
-            dependency.health.broke_off(generation);
+            if let Some(began) = began {
+                dependency.health.broke_off(began);
+            }
         }
         self.count(Outcome::Failed, Reason::Cause(Cause::Failed(failure)));
     }

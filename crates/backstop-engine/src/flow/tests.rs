@@ -10,11 +10,13 @@
 //! | `evidence`, `lane`, `queue`, `late`, `parts`, `settlement`, `time`, `trace` | one subject each |
 //! | `model`, `requests`, `property` | many flows at once against plain counters |
 //! | `crowd` | thousands of flows that are cancelled or panic |
+//! | `faults` | faults that were found and repaired, one kind each |
 
 mod cached;
 mod contract;
 mod crowd;
 mod evidence;
+mod faults;
 mod lane;
 mod late;
 mod model;

@@ -18,7 +18,23 @@ pub(super) struct Call {
     pub(super) generation: u32,
     pub(super) slot: Option<u32>,
     pub(super) admitted: Mono,
+    /// How long the client kept the call waiting for the request's own content.
+    pub(super) client_waited: Duration,
     pub(super) entropy: u64,
+}
+
+/// A call that was counted as answered and whose content is still to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Began {
+    generation: u32,
+    counted: Mono,
+    entropy: u64,
+}
+
+impl Call {
+    pub(super) fn began(&self, now: Mono) -> Began {
+        Began { generation: self.generation, counted: now, entropy: self.entropy }
+    }
 }
 
 /// What came of a call.
@@ -63,7 +79,7 @@ impl Health {
         if word.generation() != call.generation {
             return;
         }
-        let lasted = call.admitted.until(now);
+        let lasted = call.admitted.until(now).saturating_sub(call.client_waited);
         let is_slow = lasted > self.rules.slow;
         if end == End::Abandoned && !is_slow {
             return self.free(call);
@@ -93,15 +109,35 @@ impl Health {
         self.advance(now);
     }
 
-    /// An answer that had begun, and was counted as one, broke off: a further call, and it failed.
-    pub(crate) fn broke_off(&self, generation: u64) {
+    /// An answer that had begun, and was counted as one, broke off: the call has failed.
+    pub(crate) fn broke_off(&self, began: Began) {
         let now = self.latest();
-        let Ok(generation) = u32::try_from(generation) else { return };
-        self.settle(
-            &Call { generation, slot: None, admitted: now, entropy: generation.into() },
-            End::Failed,
-            now,
-        );
+        self.advance(now);
+        let Began { generation, counted, entropy } = began;
+        let word = self.state.load();
+        if word.generation() != generation {
+            return;
+        }
+        self.window.turn_into_failure(generation, counted, now);
+        self.bad_at.fetch_max(now.as_ns(), Ordering::Relaxed);
+        if word.settled() == Kind::HalfOpen {
+            // It was a probe, whatever its head said.
+            if self.state.take(generation) {
+                self.open(now, entropy);
+            }
+            return;
+        }
+        let in_a_row = self.streak.failed(generation, now);
+        if word.settled() == Kind::Ramp {
+            self.ramp.turn_into_failure(generation, counted);
+        }
+        self.weigh(word, now, in_a_row, entropy);
+        self.advance(now);
+    }
+
+    /// A call came to nothing that could be said of the dependency.
+    pub(super) fn says_nothing(&self, call: &Call) {
+        self.free(call);
     }
 
     /// Whether what was counted opens the breaker.

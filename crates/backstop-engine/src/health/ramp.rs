@@ -93,6 +93,15 @@ impl Ramp {
         calls >= MIN_RESULTS || (lasted >= TICK_MAX && calls > 0)
     }
 
+    /// A call that was counted as answered at `counted` has failed: the same call, if the tick is still that one, else a
+    /// further one.
+    pub(super) fn turn_into_failure(&self, generation: u32, counted: Mono) {
+        let is_of_this_tick = counted.as_ns() >= self.tick_began.load(Ordering::Acquire);
+        if !(is_of_this_tick && self.tally.turn_into_failure(generation)) {
+            self.tally.add(generation, true, false, false);
+        }
+    }
+
     /// Ends the tick.
     pub(super) fn judge(&self, generation: u32, now: Mono, rules: &RecoveryRules, signals: &Signals) -> Move {
         let results = bands::light(self.tally.take(generation), &rules.green, &rules.red);

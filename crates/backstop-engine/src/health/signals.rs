@@ -1,7 +1,7 @@
 //! What a dependency says about itself while it comes back.
 //!
 //! A signal that never came is not waited for. One that came and is then missing holds the share where it is: what is
-//! not seen is not called good. After a minute without it the rest decides.
+//! not seen is not called good. After a minute without it the rest decides, and it is told that it is missing.
 
 use std::time::Duration;
 
@@ -24,6 +24,11 @@ pub enum Signal {
     Backlog(Duration),
 }
 
+impl Signal {
+    /// Every signal once, in declaration order, as in metrics.
+    pub const TOKENS: [&'static str; 3] = ["db_wait", "in_use", "backlog"];
+}
+
 // The value and its moment are two words. Read between the two writes they are a new value with an older moment, which
 // at worst holds the share for one tick.
 struct Last {
@@ -42,13 +47,18 @@ impl Last {
         self.seen.store(now.as_ns().saturating_add(1), Ordering::Release);
     }
 
+    /// Whether it came once, and not for so long that it is no longer waited for.
+    fn is_missing(&self, now: Mono) -> bool {
+        let seen = self.seen.load(Ordering::Acquire).checked_sub(1);
+        seen.is_some_and(|seen| Mono::from_ns(seen).until(now) > WAITED_FOR)
+    }
+
     fn light(&self, now: Mono, fresh: Duration, green: u64, red: u64) -> Light {
         let Some(seen) = self.seen.load(Ordering::Acquire).checked_sub(1) else { return Light::Green };
-        let age = Mono::from_ns(seen).until(now);
-        if age > WAITED_FOR {
+        if self.is_missing(now) {
             return Light::Green;
         }
-        if age > fresh {
+        if Mono::from_ns(seen).until(now) > fresh {
             return Light::Amber;
         }
         match self.value.load(Ordering::Acquire) {
@@ -76,6 +86,11 @@ impl Signals {
             Signal::InUse(share) => self.in_use.set(now, u64::from(share.0)),
             Signal::Backlog(work) => self.backlog.set(now, duration_ns(work)),
         }
+    }
+
+    /// Which are missing, in the order of [`Signal::TOKENS`].
+    pub(super) fn missing(&self, now: Mono) -> [bool; Signal::TOKENS.len()] {
+        [&self.database_wait, &self.in_use, &self.backlog].map(|last| last.is_missing(now))
     }
 
     /// The worst of the three, each by its latest value. Two ticks without one and it is missing.

@@ -9,6 +9,8 @@ const COUNT_BITS: u32 = 24;
 const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
 const MOMENT_BITS: u32 = 24;
 const MOMENT_MASK: u64 = (1 << MOMENT_BITS) - 1;
+/// No thread is late by more moments than this: what seems to be is a later round of the moment's 24 bits.
+const LATE_MAX: u64 = 1000;
 
 /// Whether generation `new` comes after `old`, of which only the low 16 bits are kept. Whoever moves the state stamps
 /// everything with the generation that begins, so that nothing is ever further apart than a few.
@@ -25,7 +27,8 @@ impl TaggedCount {
         Self(AtomicU64::new(0))
     }
 
-    /// Counts one under this tag. False if a newer generation counts here: then nothing changes.
+    /// Counts one under this tag. False if a newer generation, or a later moment of the same one, counts here: then
+    /// nothing changes.
     pub(super) fn add(&self, generation: u32, moment: u64) -> bool {
         let tag = tag(generation, moment);
         let added = self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, |word| {
@@ -34,7 +37,10 @@ impl TaggedCount {
                 return Some(if word & COUNT_MAX < COUNT_MAX { word + 1 } else { word });
             }
             let old_generation = (old_tag >> MOMENT_BITS) as u16;
-            (!is_newer(old_generation, generation as u16)).then_some((tag << COUNT_BITS) | 1)
+            let ahead = old_tag.wrapping_sub(tag) & MOMENT_MASK;
+            // A count that has just begun belongs to no moment yet.
+            let is_late = old_generation == generation as u16 && ahead <= LATE_MAX && word & COUNT_MAX > 0;
+            (!is_late && !is_newer(old_generation, generation as u16)).then_some((tag << COUNT_BITS) | 1)
         });
         added.is_ok()
     }
@@ -68,6 +74,20 @@ mod tests {
         assert_eq!((count.get(7, 3), count.get(8, 3)), (0, 1));
         assert!(count.add(8, 3) && count.add(8, 13));
         assert_eq!((count.get(8, 3), count.get(8, 13)), (0, 1), "a later moment begins anew");
+    }
+
+    /// A thread that was held up takes nothing away from what was counted meanwhile; a moment whose 24 bits have gone
+    /// round once more is a later one (by hand: 2^24 moments later the bits are the same, here 2^24 - 2000 later).
+    #[test]
+    fn an_earlier_moment_never_counts_where_a_later_one_does() {
+        let count = TaggedCount::new();
+        count.begin(8);
+        assert!(count.add(8, 13) && count.add(8, 13));
+        assert!(!count.add(8, 3));
+        assert_eq!((count.get(8, 3), count.get(8, 13)), (0, 2));
+        assert!(count.add(8, 13 + (1 << MOMENT_BITS) - 2000));
+        assert_eq!(count.get(8, 13), 0);
+        assert!(count.add(9, 3), "a newer generation may count any moment");
     }
 
     /// By hand: 65 535 is followed by 65 536, of which 0 is kept.

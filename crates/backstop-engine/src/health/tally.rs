@@ -43,6 +43,15 @@ impl Tally {
         });
     }
 
+    /// Makes a failure of a call that was counted as answered in this tick; false if there is none.
+    pub(super) fn turn_into_failure(&self, generation: u32) -> bool {
+        let turned = self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, |word| {
+            let results = of(word, generation);
+            (results.failures < results.calls).then(|| word + (1 << (2 * BITS)))
+        });
+        turned.is_ok()
+    }
+
     pub(super) fn get(&self, generation: u32) -> Results {
         of(self.word.load(Ordering::Acquire), generation)
     }

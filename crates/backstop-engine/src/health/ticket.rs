@@ -3,9 +3,10 @@
 //! It ends exactly once: with what came of it, or by being dropped. The latter is a call that was given up.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Health;
-use super::machine::{Call, End};
+use super::machine::{Began, Call, End};
 use crate::time::Mono;
 
 /// The right to make one call, and the duty to say what came of it.
@@ -24,8 +25,13 @@ impl Ticket {
         admitted: Mono,
         entropy: u64,
     ) -> Self {
-        let call = Call { generation, slot, admitted, entropy };
+        let call = Call { generation, slot, admitted, client_waited: Duration::ZERO, entropy };
         Self { health: Arc::clone(health), call, has_ended: false }
+    }
+
+    /// So far the client has kept it waiting this long for the request's own content: time that is not the dependency's.
+    pub fn client_waited(&mut self, waited: Duration) {
+        self.call.client_waited = waited;
     }
 
     /// It was answered.
@@ -43,6 +49,20 @@ impl Ticket {
     /// probe.
     pub fn neutral(mut self, now: Mono) {
         self.end(End::Neutral, now);
+    }
+
+    /// Its answer has begun, and the rest of it goes to the client as it comes. It counts now, because a stream may have
+    /// no end: as [`answered`](Self::answered) if it began `well`, else as [`neutral`](Self::neutral). Should it break
+    /// off, [`Health::broke_off`] makes a failure of it.
+    pub(crate) fn began(mut self, now: Mono, well: bool) -> Began {
+        self.end(if well { End::Answered } else { End::Neutral }, now);
+        self.call.began(now)
+    }
+
+    /// The client's own request was at fault: however long it took, nothing is known of the dependency.
+    pub fn says_nothing(mut self) {
+        self.has_ended = true;
+        self.health.says_nothing(&self.call);
     }
 
     /// The call was not made: its place goes back and nothing is counted.

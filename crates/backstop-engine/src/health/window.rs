@@ -76,6 +76,17 @@ impl Window {
         }
     }
 
+    /// A call that was counted as answered at `counted` has failed: the same call, as long as the window has it, and a
+    /// further one after that.
+    pub(super) fn turn_into_failure(&self, generation: u32, counted: Mono, now: Mono) {
+        let moment = self.moment(counted);
+        let is_inside = self.moment(now).saturating_sub(moment) < BUCKETS as u64;
+        let bucket = self.bucket(moment).filter(|_| is_inside);
+        if !bucket.is_some_and(|bucket| bucket.failures.add(generation, moment)) {
+            self.record(generation, now, true, false);
+        }
+    }
+
     pub(super) fn count(&self, generation: u32, now: Mono) -> WindowCount {
         let present = self.moment(now);
         let mut sum = WindowCount::default();

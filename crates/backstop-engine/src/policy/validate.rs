@@ -34,6 +34,11 @@ pub enum PolicyError {
         /// The route.
         route: Box<str>,
     },
+    /// A route names its own dependency as the one that stands in for it.
+    StandsInForItself {
+        /// The route.
+        route: Box<str>,
+    },
     /// More routes, dependencies, caches or resources than can be numbered (65 535).
     TooMany,
 }
@@ -52,6 +57,9 @@ impl std::fmt::Display for PolicyError {
             }
             PolicyError::UnknownCache { route } => {
                 write!(f, "route `{route}` names a cache that the policy does not define")
+            }
+            PolicyError::StandsInForItself { route } => {
+                write!(f, "the alternative of route `{route}` is its own dependency")
             }
             PolicyError::Zero { name, field } => write!(f, "`{field}` of `{name}` must be greater than zero"),
             PolicyError::TooMany => f.write_str(
@@ -94,6 +102,9 @@ impl Policy {
             let asks_itself = !matches!(route.class, RouteClass::Composed(_));
             if (asks_itself && is_unknown(route.dependency)) || asked.any(is_unknown) {
                 return Err(PolicyError::UnknownDependency { route: route.name.clone() });
+            }
+            if route.alternative.is_some_and(|alternative| alternative.dependency == route.dependency) {
+                return Err(PolicyError::StandsInForItself { route: route.name.clone() });
             }
             if let RouteClass::Composed(composed) = &route.class
                 && !self.has_parts(composed)
@@ -180,7 +191,15 @@ mod tests {
             |id| AlternativeRules { dependency: DependencyId(id), verified: None, origin: Origin::NONE };
         asks.routes[0].alternative = Some(alternative(1));
         assert_eq!(asks.validate(), Err(PolicyError::UnknownDependency { route: "x".into() }));
-        asks.routes[0].alternative = Some(alternative(0));
+        asks.dependencies.push(Dependency { name: "other".into(), ..asks.dependencies[0].clone() });
         assert_eq!(asks.validate(), Ok(()));
+    }
+
+    #[test]
+    fn nobody_stands_in_for_itself() {
+        let mut policy = policy();
+        let itself = AlternativeRules { dependency: DependencyId(0), verified: None, origin: Origin::NONE };
+        policy.routes[0].alternative = Some(itself);
+        assert_eq!(policy.validate(), Err(PolicyError::StandsInForItself { route: "x".into() }));
     }
 }

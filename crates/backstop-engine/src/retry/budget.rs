@@ -1,6 +1,6 @@
 //! What pays for retries.
 //!
-//! Every success adds a tenth of a retry, every retry costs a whole one, and no more than ten can be saved: in an outage
+//! Every success adds a tenth of a retry, every retry that is made costs a whole one, and no more than ten can be saved: in an outage
 //! nothing succeeds, so after what was saved (three at the beginning) nothing is retried, whatever the demand. Nothing
 //! is added by time or by requests. A reserve of so many per second would be multiplied by the number of gateways, and
 //! a share of the requests adds load just when there is too much.
@@ -94,6 +94,19 @@ impl Budget {
         if self.try_spend() { Ok(permit) } else { Err(NoRetry::Budget) }
     }
 
+    /// Whether one retry could be paid now.
+    pub fn can_pay(&self) -> bool {
+        self.level_thousandths() >= RETRY
+    }
+
+    /// A retry that was paid for was not made after all: its payment is saved again, and it is not counted as spent.
+    pub fn give_back(&self) {
+        let _always_updates = self.level.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |level| {
+            Some((level + RETRY).min(self.capacity))
+        });
+        self.spent.fetch_sub(1, Ordering::Relaxed);
+    }
+
     /// What is saved, in thousandths of a retry.
     pub fn level_thousandths(&self) -> u64 {
         self.level.load(Ordering::Relaxed)
@@ -104,7 +117,7 @@ impl Budget {
         self.in_flight.in_flight()
     }
 
-    /// Retries paid for so far.
+    /// Retries paid for so far, but for those whose payment was given back.
     pub fn spent(&self) -> u64 {
         self.spent.load(Ordering::Relaxed)
     }

@@ -83,6 +83,24 @@ fn a_retry_takes_a_place_and_pays_or_neither() {
     assert_eq!((budget.in_flight(), budget.spent()), (0, 3));
 }
 
+/// By hand: three are saved; a payment that is given back can be spent again, and never more than ten are saved.
+#[test]
+fn a_payment_is_given_back_once_and_within_the_capacity() {
+    let budget = Budget::default();
+    assert!(budget.can_pay() && budget.try_spend());
+    budget.give_back();
+    assert_eq!((budget.level_thousandths(), budget.spent()), (3_000, 0));
+    assert_eq!(spend_all(&budget), 3);
+    assert!(!budget.can_pay());
+    for _ in 0..200 {
+        budget.deposit();
+    }
+    assert!(budget.try_spend());
+    budget.deposit();
+    budget.give_back();
+    assert_eq!((budget.level_thousandths(), budget.spent()), (10_000, 3));
+}
+
 proptest! {
     /// Against plain whole numbers.
     #[test]

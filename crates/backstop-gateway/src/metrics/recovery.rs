@@ -3,7 +3,7 @@
 use std::fmt;
 
 use backstop_engine::alternative::NoAlternative;
-use backstop_engine::health::Phase;
+use backstop_engine::health::{Phase, Signal};
 use backstop_engine::resource::ResourceRefusal;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
@@ -15,6 +15,7 @@ impl Everything {
     pub(super) fn recovery(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         self.phases(encoder)?;
         self.steps(encoder)?;
+        self.missing_signals(encoder)?;
         self.retries(encoder)?;
         self.resources(encoder)?;
         self.stand_ins(encoder)
@@ -59,6 +60,20 @@ impl Everything {
             ];
             for (event, count) in counts {
                 events.count(&vec![("dependency", &*dependency.rules.name), ("event", event)], count)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn missing_signals(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let now = self.0.backstop.clock().mono();
+        let help = "1 for what a recovering dependency told of itself before and has not for a minute";
+        let mut missing = series(encoder, "backstop_recovery_signal_missing", help, MetricType::Gauge)?;
+        for dependency in self.0.backstop.engine().dependencies() {
+            for (signal, is_missing) in Signal::TOKENS.into_iter().zip(dependency.health.missing_signals(now))
+            {
+                let labels = vec![("dependency", &*dependency.rules.name), ("signal", signal)];
+                missing.gauge(&labels, f64::from(u8::from(is_missing)))?;
             }
         }
         Ok(())

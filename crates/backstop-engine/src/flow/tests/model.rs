@@ -335,8 +335,13 @@ impl Model {
         request.phase = answer(expected(&self.case(request, Happened::Erred, Copy::Missing)), false);
     }
 
-    pub(super) fn copy(&mut self, request: &mut Request, copy: Copy) {
+    pub(super) fn copy(&mut self, request: &mut Request, copy: Copy, now: u64) {
         let Phase::Loading { why } = request.phase else { unreachable!("no copy asked for") };
+        if why.is_none() {
+            let route = &mut self.routes[request.route];
+            let is_usable = usable(copy, &route.rules).is_ok();
+            route.coverage.push((now / SECOND, is_usable));
+        }
         let rules = &self.routes[request.route].rules;
         request.phase = match (why, usable(copy, rules)) {
             (Some(happened), _) => answer(expected(&self.case(request, happened, copy)), false),

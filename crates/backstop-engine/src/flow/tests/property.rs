@@ -243,7 +243,7 @@ impl World {
                 if reply.is_over { Event::TimeUp(None) } else { Event::Released }
             }
             Asked::Load { .. } => {
-                self.model.copy(request, copy);
+                self.model.copy(request, copy, self.now);
                 Event::Copy(stored)
             }
             Asked::Attempt { .. } | Asked::Collect { .. } => {

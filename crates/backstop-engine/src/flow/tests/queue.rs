@@ -79,7 +79,7 @@ fn a_newcomer_does_not_overtake_a_waiter() {
     );
 }
 
-/// Nobody waits, and the place came back before the mark was set: it is taken at once.
+/// Somebody else was faster: whoever was woken goes on waiting, and no longer than before.
 #[test]
 fn a_wake_up_for_nothing_goes_on_waiting() {
     let (engine, _wake_ups, _holder) = busy(20);

@@ -262,7 +262,7 @@ fn after_answer(case: &Case<'_>, status: u16) -> CopyAction {
             let refused_to_all = (status == 401 || status == 403) && !facts.credential;
             let confirmed =
                 status == 304 && facts.method == Method::Get && facts.copies == CopyUse::Full && !degraded;
-            if read.gone.contains(status) || refused_to_all {
+            if (read.gone.contains(status) || refused_to_all) && !degraded {
                 CopyAction::Withdraw
             } else if confirmed {
                 CopyAction::Renew

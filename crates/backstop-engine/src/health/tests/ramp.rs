@@ -374,3 +374,42 @@ fn odd_rules_still_lead_to_full_traffic() {
     shares(&mut world, &[GREEN]);
     assert!(matches!(world.phase(), Phase::Watch { .. }));
 }
+
+/// By hand: a signal that came at 5 s, when the ramp began, is waited for until 65 s and missing after that, if it still
+/// ramps. What never came is not missed.
+#[test]
+fn a_signal_that_is_missing_for_a_minute_is_told() {
+    let mut world = ramping();
+    assert_eq!(Signal::TOKENS, ["db_wait", "in_use", "backlog"]);
+    world.health.signal(world.now, Signal::DatabaseWait(ms(1)));
+    world.wait(seconds(60));
+    assert_eq!(world.health.missing_signals(world.now), [false; 3]);
+    world.wait(Duration::from_nanos(1));
+    assert_eq!(world.health.missing_signals(world.now), [true, false, false]);
+    world.health.signal(world.now, Signal::InUse(PerMille(1)));
+    world.health.force_closed(world.now);
+    assert_eq!(world.health.missing_signals(world.now), [false; 3], "nothing waits for it any more");
+}
+
+/// What a dependency had before is of interest while it is held back; after that it is seen.
+#[test]
+fn the_usual_rate_is_that_of_an_incident_under_way() {
+    let mut world = World::with_recovery();
+    for n in 0..2000 {
+        world.wait_until(ms(10 * n));
+        world.answer();
+    }
+    assert_eq!(world.health.usual_rate(), None);
+    world.trip();
+    assert_eq!(world.health.usual_rate(), Some(100.0));
+    world.now = world.health.known_up(world.now).unwrap();
+    for _ in 0..3 {
+        assert_eq!(world.health.usual_rate(), Some(100.0));
+        world.answer();
+    }
+    shares(&mut world, &[GREEN; 5]);
+    assert_eq!(world.health.usual_rate(), Some(100.0));
+    tick(&mut world, 5, 0);
+    assert!(matches!(world.phase(), Phase::Watch { .. }));
+    assert_eq!(world.health.usual_rate(), None);
+}
