@@ -265,6 +265,19 @@ impl Flow {
             Deadline::new(self.begun.mono.after(self.client_waited), rules.deadline, has_alternative);
     }
 
+    /// Whether a call is under way.
+    pub const fn is_calling(&self) -> bool {
+        self.ticket.is_some()
+    }
+
+    /// Whoever waited has left, and the flow will be dropped: a call under way ends with this moment. Without that it
+    /// would end with the latest moment that anybody else came with, and one that hung would look short where nobody did.
+    pub fn given_up(&mut self, now: Mono) {
+        if let Some(ticket) = self.ticket.take() {
+            ticket.given_up(now);
+        }
+    }
+
     fn expects_head_of(&self, attempt: AttemptId) -> bool {
         matches!(self.state, State::AwaitHead { attempt: current } if current == attempt)
     }

@@ -1,6 +1,7 @@
 //! One admitted call.
 //!
-//! It ends exactly once: with what came of it, or by being dropped. The latter is a call that was given up.
+//! It ends exactly once: with what came of it, by being given up, or by being dropped. The latter is a call that was given
+//! up at the latest moment that anybody came with.
 
 use std::sync::Arc;
 
@@ -43,6 +44,11 @@ impl Ticket {
     /// probe.
     pub fn neutral(mut self, now: Mono) {
         self.end(End::Neutral, now);
+    }
+
+    /// It was given up: whoever waited for it left.
+    pub fn given_up(mut self, now: Mono) {
+        self.end(End::Abandoned, now);
     }
 
     /// The call was not made: its place goes back and nothing is counted.
