@@ -117,6 +117,8 @@ pub struct Flow {
     cause: Option<Cause>,
     /// Calls of the route's own dependency.
     tries: u32,
+    /// When the last call began.
+    called: Mono,
     /// The end of an attempt that leaves time for another dependency.
     cut: Option<Mono>,
     ticket: Option<Ticket>,
@@ -210,6 +212,7 @@ impl Flow {
             asked: rules.dependency,
             cause: None,
             tries: 0,
+            called: now.mono,
             cut: None,
             ticket: None,
             retry: None,

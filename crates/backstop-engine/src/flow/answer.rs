@@ -49,7 +49,7 @@ impl Flow {
         let dependency = self.dependency();
         if let Some(wait) = head.database_wait {
             dependency.health.signal(now, Signal::DatabaseWait(wait));
-            dependency.watched.iter().for_each(|watched| watched.set(now, wait));
+            dependency.watched.iter().for_each(|watched| watched.set(self.called, now, wait));
         }
         if let Some(in_use) = dependency.resources.iter().map(|used| used.in_use_per_mille()).max() {
             dependency.health.signal(now, Signal::InUse(PerMille(in_use)));

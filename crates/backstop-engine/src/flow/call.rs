@@ -82,6 +82,7 @@ impl Flow {
             }
         };
         self.attempts += 1;
+        self.called = now;
         let id = AttemptId(self.attempts);
         self.trace.note(now, Origin::NONE, Note::Called(id));
         self.dependency().tally.attempt();
@@ -129,6 +130,9 @@ impl Flow {
         let entropy = self.draw();
         let dependency = self.dependency();
         dependency.tally.failure(failure.kind);
+        if failure.kind.is_late() {
+            dependency.watched.iter().for_each(|watched| watched.late(self.called));
+        }
         let retry_after = head.and_then(|head| head.retry_after);
         if let Some(after) = retry_after {
             dependency.health.raise_open(now, now.after(after));
