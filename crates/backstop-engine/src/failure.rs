@@ -137,6 +137,17 @@ impl FailureKind {
         }
     }
 
+    /// Whether it was asked and did not answer in time, as it was seen here or as it says itself. It may be at work still,
+    /// and so may what it uses.
+    pub const fn is_late(self) -> bool {
+        matches!(
+            self,
+            FailureKind::ReadTimeout
+                | FailureKind::Unavailable { status: 504 }
+                | FailureKind::Declared { status: 504 }
+        )
+    }
+
     /// The status that the dependency itself gave, if it gave one.
     pub const fn status(self) -> Option<u16> {
         match self {

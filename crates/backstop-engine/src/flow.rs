@@ -136,6 +136,8 @@ pub struct Flow {
     cause: Option<Cause>,
     /// Calls of the route's own dependency.
     tries: u32,
+    /// When the last call began.
+    called: Mono,
     /// The end of an attempt that leaves time for another dependency.
     cut: Option<Mono>,
     ticket: Option<Ticket>,
@@ -298,6 +300,7 @@ impl Flow {
             asked: rules.dependency,
             cause: None,
             tries: 0,
+            called: now.mono,
             cut: None,
             ticket: None,
             waited_before: Duration::ZERO,
@@ -364,6 +367,19 @@ impl Flow {
         let time = self.facts.time_within(rules.deadline, self.begun.mono);
         self.deadline =
             Deadline::new(self.begun.mono.after(self.client_waited), time, reserves(&rules.class));
+    }
+
+    /// Whether a call is under way.
+    pub const fn is_calling(&self) -> bool {
+        self.ticket.is_some()
+    }
+
+    /// Whoever waited has left, and the flow will be dropped: a call under way ends with this moment. Without that it
+    /// would end with the latest moment that anybody else came with, and one that hung would look short where nobody did.
+    pub fn given_up(&mut self, now: Mono) {
+        if let Some(ticket) = self.ticket.take() {
+            ticket.given_up(now);
+        }
     }
 
     fn expects_head_of(&self, attempt: AttemptId) -> bool {

@@ -4,6 +4,10 @@
 //! a fast failure of one dependency does not say that its database is well, and neither do free places. So without a
 //! recent word nothing is known. A dependency that uses several resources tells one wait for all of them: that may make
 //! each of them look worse, and none of them better.
+//!
+//! A call that was not answered in time may be one that the database keeps waiting. What was heard before says nothing about
+//! that: a database that hangs says nothing more, and its last word was good. Only a call that began later and was answered
+//! shows that it still answers, so until there is one nothing is known.
 
 use std::time::Duration;
 
@@ -22,12 +26,23 @@ pub struct Watched {
     certain: Heard,
     /// From those who use several resources and do not say which of them it was.
     suspected: Heard,
+    /// When the latest call began whose answer was certain, in ns of the boot clock; 0 is never.
+    asked_ns: AtomicU64,
+    /// When the latest call began that was not answered in time, as above.
+    late_ns: AtomicU64,
 }
 
 impl Watched {
-    /// A dependency that uses this resource alone tells how long it kept it waiting.
-    pub fn set(&self, now: Mono, wait: Duration) {
+    /// A dependency that uses this resource alone tells, in the answer to a call that began at `asked`, how long it kept it
+    /// waiting.
+    pub fn set(&self, asked: Mono, now: Mono, wait: Duration) {
         self.certain.tell(now, wait);
+        self.asked_ns.fetch_max(asked.as_ns().max(1), Ordering::Relaxed);
+    }
+
+    /// A call that began at `asked` and uses the resource was not answered in time.
+    pub fn late(&self, asked: Mono) {
+        self.late_ns.fetch_max(asked.as_ns().max(1), Ordering::Relaxed);
     }
 
     /// A dependency tells how long it was kept waiting by one of its several resources. It may have been this one, so a
@@ -38,8 +53,11 @@ impl Watched {
 
     /// What that says, by the bands of whoever asks.
     pub fn signal(&self, now: Mono, green: &Band, red: &Band) -> Signal {
+        let late = self.late_ns.load(Ordering::Relaxed);
+        let is_answering = late == 0 || self.asked_ns.load(Ordering::Relaxed) > late;
         let light = |wait: Duration| Signal::of(wait > green.db_wait, wait > red.db_wait);
-        let certain = self.certain.worst(now).map_or(Signal::Unknown, light);
+        let heard = self.certain.worst(now).filter(|_| is_answering);
+        let certain = heard.map_or(Signal::Unknown, light);
         certain.or_worse(self.suspected.worst(now).map_or(Signal::Green, light))
     }
 }
@@ -123,7 +141,7 @@ mod tests {
         for (wait, expected) in cases {
             let watched = Watched::default();
             assert_eq!(signal(&watched, 0), Signal::Unknown);
-            watched.set(at(0), wait);
+            watched.set(at(0), at(0), wait);
             assert_eq!(signal(&watched, 0), expected, "{wait:?}");
         }
     }
@@ -132,14 +150,14 @@ mod tests {
     #[test]
     fn a_word_counts_for_ten_seconds() {
         let watched = Watched::default();
-        watched.set(at(4_000), wait(1));
-        watched.set(at(4_500), wait(21));
+        watched.set(at(4_000), at(4_000), wait(1));
+        watched.set(at(4_500), at(4_500), wait(21));
         assert_eq!(signal(&watched, 4_500), Signal::Red, "the worst of a second counts");
         let before = Mono::from_ns(14_000 * MS - 1);
         let RecoveryRules { green, red, .. } = RecoveryRules::default();
         assert_eq!(watched.signal(before, &green, &red), Signal::Red);
         assert_eq!(signal(&watched, 14_000), Signal::Unknown);
-        watched.set(at(15_000), wait(1));
+        watched.set(at(15_000), at(15_000), wait(1));
         assert_eq!(signal(&watched, 15_000), Signal::Green);
     }
 
@@ -148,12 +166,12 @@ mod tests {
     #[test]
     fn a_good_word_does_not_hide_the_bad_one_of_a_moment_ago() {
         let watched = Watched::default();
-        watched.set(at(3_999), wait(21));
+        watched.set(at(3_999), at(3_999), wait(21));
         for ms in [4_000, 4_500, 5_000, 5_999] {
-            watched.set(at(ms), wait(1));
+            watched.set(at(ms), at(ms), wait(1));
             assert_eq!(signal(&watched, ms), Signal::Red, "{ms}");
         }
-        watched.set(at(6_000), wait(1));
+        watched.set(at(6_000), at(6_000), wait(1));
         assert_eq!(signal(&watched, 6_000), Signal::Green);
     }
 
@@ -163,7 +181,7 @@ mod tests {
         for order in [[(4_000, 1), (3_999, 21)], [(3_999, 21), (4_000, 1)]] {
             let watched = Watched::default();
             for (ms, told) in order {
-                watched.set(at(ms), wait(told));
+                watched.set(at(ms), at(ms), wait(told));
             }
             assert_eq!(signal(&watched, 4_000), Signal::Red);
         }
@@ -176,7 +194,7 @@ mod tests {
         let watched = Watched::default();
         watched.suspect(at(1_000), wait(1));
         assert_eq!(signal(&watched, 1_000), Signal::Unknown);
-        watched.set(at(1_000), wait(1));
+        watched.set(at(1_000), at(1_000), wait(1));
         assert_eq!(signal(&watched, 1_000), Signal::Green);
         watched.suspect(at(1_000), wait(6));
         assert_eq!(signal(&watched, 1_000), Signal::Amber);
@@ -187,5 +205,25 @@ mod tests {
         assert_eq!(signal(&unknown, 1_000), Signal::Unknown);
         unknown.suspect(at(1_000), wait(21));
         assert_eq!(signal(&unknown, 1_000), Signal::Red);
+    }
+
+    /// A call of 2.0 s that is late takes away what was heard, also by an answer that comes after it to a call that began
+    /// before it, or with it. One that began later, and was answered, says that it is well.
+    #[test]
+    fn after_a_late_call_only_a_later_one_counts() {
+        let watched = Watched::default();
+        let signal = |ms| signal(&watched, ms);
+        let well = Duration::from_millis(1);
+        watched.set(at(1_900), at(1_950), well);
+        assert_eq!(signal(2_100), Signal::Green);
+        watched.late(at(2_000));
+        assert_eq!(signal(2_200), Signal::Unknown);
+        watched.set(at(1_990), at(2_250), well);
+        watched.set(at(2_000), at(2_260), well);
+        assert_eq!(signal(2_300), Signal::Unknown);
+        watched.set(at(2_001), at(2_310), well);
+        assert_eq!(signal(2_310), Signal::Green);
+        watched.late(at(1_500));
+        assert_eq!(signal(2_320), Signal::Green, "what began before is not later than what was heard");
     }
 }

@@ -54,6 +54,20 @@ pub(crate) trait Hands {
     fn load(&mut self) -> impl Future<Output = Event>;
 }
 
+/// A flow under way. Dropped with a call under way, its client has left: the call ends with that moment.
+struct UnderWay<'a> {
+    flow: &'a mut Flow,
+    clock: &'a Clock,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        if self.flow.is_calling() {
+            self.flow.given_up(self.clock.now().mono);
+        }
+    }
+}
+
 /// Runs a request to its decision.
 pub(crate) async fn drive<H: Hands>(
     flow: &mut Flow,
@@ -62,6 +76,8 @@ pub(crate) async fn drive<H: Hands>(
     waiters: &Waiters,
     upload: Option<&UploadWatch>,
 ) -> Decision {
+    let under_way = UnderWay { flow, clock };
+    let flow = &mut *under_way.flow;
     loop {
         let event = match flow.step(clock.now()) {
             Step::Done(decision) => return decision,

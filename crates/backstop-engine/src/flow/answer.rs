@@ -62,7 +62,7 @@ impl Flow {
         if let Some(wait) = head.database_wait {
             dependency.health.signal(now, Signal::DatabaseWait(wait));
             match &*dependency.watched {
-                [alone] => alone.set(now, wait),
+                [alone] => alone.set(self.called, now, wait),
                 several => several.iter().for_each(|watched| watched.suspect(now, wait)),
             }
         }

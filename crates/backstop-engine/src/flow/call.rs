@@ -104,6 +104,7 @@ impl Flow {
             }
         };
         self.attempts += 1;
+        self.called = now;
         let id = AttemptId(self.attempts);
         self.trace.note(now, Origin::NONE, Note::Called(id));
         self.dependency().tally.attempt();
@@ -158,6 +159,9 @@ impl Flow {
 
     /// The attempt failed: counted against the dependency, made once more if that may help, and then the alternative.
     pub(super) fn failed(&mut self, failure: Failure, head: Option<HeadFacts>, now: Mono) -> State {
+        if failure.kind.is_late() {
+            self.dependency().watched.iter().for_each(|watched| watched.late(self.called));
+        }
         self.count_failure(failure, head, now);
         self.cut = None;
         let cause = Cause::Failed(failure);

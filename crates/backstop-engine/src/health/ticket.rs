@@ -1,6 +1,7 @@
 //! One admitted call.
 //!
-//! It ends exactly once: with what came of it, or by being dropped. The latter is a call that was given up.
+//! It ends exactly once: with what came of it, by being given up, or by being dropped. The latter is a call that was given
+//! up at the latest moment that anybody came with.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,6 +64,11 @@ impl Ticket {
     pub fn says_nothing(mut self) {
         self.has_ended = true;
         self.health.says_nothing(&self.call);
+    }
+
+    /// It was given up: whoever waited for it left.
+    pub fn given_up(mut self, now: Mono) {
+        self.end(End::Abandoned, now);
     }
 
     /// The call was not made: its place goes back and nothing is counted.

@@ -4,6 +4,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use backstop::engine::health::{BreakerRules, Phase};
 use backstop::engine::outcome::Outcome;
 
 use crate::support::{
@@ -126,6 +127,27 @@ fn impatient_clients_are_nobodys_failure() {
     assert_eq!((shop.failures(), shop.total(Outcome::Abandoned), shop.in_flight()), (0, 10, [0; 4]));
     gate.open();
     assert_eq!(shop.line(get(PRODUCT)), "200 v1");
+}
+
+/// Four clients in a row wait for a service that hangs, alone each, and leave when the answer is slow (150 ms and more):
+/// the service is left alone after that. Of those who leave at 150 ms sharp nothing is known.
+#[test]
+fn a_call_that_was_slow_when_its_client_left_counts_as_slow() {
+    for (waited, expected) in [(150 * MS, "closed"), (151 * MS, "open")] {
+        let mut policy = description().policy();
+        policy.dependencies[0].breaker =
+            Some(BreakerRules { min_calls: 4, slow: 150 * MS, ..BreakerRules::default() });
+        let shop = Shop::open(policy);
+        shop.catalog.does(Does::Hangs);
+        for _ in 0..4 {
+            let mut impatient = shop.send(get(PRODUCT));
+            assert!(impatient.is_pending());
+            shop.later(waited);
+        }
+        let phase = shop.dependency().health.phase(shop.clock.now().mono);
+        assert_eq!(matches!(phase, Phase::Open { .. }), expected == "open", "{waited:?}: {phase:?}");
+        assert_eq!((shop.failures(), shop.total(Outcome::Abandoned)), (0, 4));
+    }
 }
 
 /// Whoever sends a body need not ask once more after its last frame.
