@@ -13,7 +13,7 @@ use backstop_engine::flow::Account;
 use backstop_engine::outcome::Source;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE};
-use http::{HeaderMap, HeaderValue, Request, Response, Uri, request};
+use http::{HeaderMap, HeaderValue, Request, Response, request};
 use http_body::Body;
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
@@ -190,7 +190,6 @@ pub(crate) fn make_ready(
         head.extensions.insert(parameters);
     }
 }
-
 
 /// Makes the operator's edits of a decided answer and writes it down if it is not normal. Whether it is.
 ///

@@ -56,7 +56,7 @@ pub use reference::{json_schema, reference_page};
 pub use render::{render_human, render_json};
 pub use settings::{
     Address, CacheSettings, DependencySettings, EvidenceSettings, GatewaySettings, HeaderEdits, HostHeader,
-    HostPattern, IpRange, Limits, MatchRule, Method, PartSettings, ProbeSettings, RouteLimits, RouteSettings, Segment,
-    StoreSettings, Template,
+    HostPattern, IpRange, Limits, MatchRule, Method, PartSettings, ProbeSettings, RouteLimits, RouteSettings,
+    Segment, StoreSettings, Template,
 };
 pub use source::{Disk, FileSource, NoFiles, Source, SourceMap};

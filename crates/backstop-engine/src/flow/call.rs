@@ -323,7 +323,6 @@ impl Flow {
 
     /// Whether a failure of the present attempt may be followed by another one.
     pub(super) fn may_go_on(&self, now: Mono) -> bool {
-        let rules = &self.route().rules;
         self.may_repeat() && !self.stood_in && (self.another_may_be_asked() || self.may_be_retried(now))
     }
 

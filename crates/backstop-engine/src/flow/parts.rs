@@ -42,8 +42,7 @@ impl Flow {
     }
 
     fn composed(&self, ending: Ending) -> Answer {
-        let answer =
-            |reply, account| Answer { reply, copy: CopyAction::Keep, account, streams: false, from: None };
+        let answer = |reply, account| Answer { reply, copy: CopyAction::Keep, account, streams: None };
         match ending {
             Ending::Whole { placed, omitted, account } => {
                 answer(Reply::Composed { placed, omitted }, account)

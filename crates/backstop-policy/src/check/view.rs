@@ -5,8 +5,8 @@ use std::ops::Range;
 use crate::default;
 use crate::read::{At, Context, List};
 use crate::shape::{
-    AlternativeTable, CachedReadTable, Common, ComposedTable, DependencyTable, DirectTable, File, GatewayTable,
-    KeptTable, OptionalTable, ResourceTable, RetryTable, RouteEntry, RouteTable, StoreTable,
+    AlternativeTable, CachedReadTable, Common, ComposedTable, DependencyTable, DirectTable, File,
+    GatewayTable, KeptTable, OptionalTable, ResourceTable, RetryTable, RouteEntry, RouteTable, StoreTable,
 };
 use crate::value::{Address, Language, MatchRule, Method, Name, PositiveTime, Template};
 
@@ -120,7 +120,10 @@ impl<'a> RouteView<'a> {
     pub(crate) fn direct(&self) -> Option<&'a DirectTable> {
         match &self.entry.table {
             RouteTable::Direct(table) => Some(table),
-            RouteTable::PublicRead(_) | RouteTable::CachedRead(_) | RouteTable::Optional(_) | RouteTable::Composed(_) => None,
+            RouteTable::PublicRead(_)
+            | RouteTable::CachedRead(_)
+            | RouteTable::Optional(_)
+            | RouteTable::Composed(_) => None,
         }
     }
 
@@ -155,7 +158,10 @@ impl<'a> RouteView<'a> {
     pub(crate) fn optional(&self) -> Option<&'a OptionalTable> {
         match &self.entry.table {
             RouteTable::Optional(table) => Some(table),
-            RouteTable::Direct(_) | RouteTable::PublicRead(_) | RouteTable::CachedRead(_) | RouteTable::Composed(_) => None,
+            RouteTable::Direct(_)
+            | RouteTable::PublicRead(_)
+            | RouteTable::CachedRead(_)
+            | RouteTable::Composed(_) => None,
         }
     }
 

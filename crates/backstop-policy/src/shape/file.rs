@@ -9,8 +9,8 @@ use crate::diagnostic::Finding;
 use crate::read::Need::{Default, Required};
 use crate::read::{At, Context, Elsewhere, Field, Named, Need, Node, Reader, Shape, Table, Value, table};
 use crate::shape::{
-    CachedReadTable, CheckTable, Common, ComposedRoute, ComposedTable, DependencyTable, DirectTable, GatewayTable,
-    OptionalTable, PublicReadTable, ResourceTable, StoreTable,
+    CachedReadTable, CheckTable, Common, ComposedRoute, ComposedTable, DependencyTable, DirectTable,
+    GatewayTable, OptionalTable, PublicReadTable, ResourceTable, StoreTable,
 };
 use crate::suggest;
 
@@ -69,10 +69,8 @@ impl RouteEntry {
 }
 
 const CLASSES: [&str; 5] = ["direct", "public_read", "cached_read", "optional", "composed"];
-const LATER_CLASSES: [(&str, &str); 2] = [
-    ("guarded", "the class `guarded`"),
-    ("effect", "the class `effect`"),
-];
+const LATER_CLASSES: [(&str, &str); 2] =
+    [("guarded", "the class `guarded`"), ("effect", "the class `effect`")];
 
 /// Why a key of another class has no place in `direct`.
 const NOT_DIRECT: [(&str, &str); 2] = [
@@ -94,7 +92,7 @@ fn classes_with(key: &str) -> Option<Elsewhere> {
             OptionalTable::fields(),
             ComposedTable::fields(),
         ]
-            .map(|fields| fields.iter().map(|field| field.key).collect())
+        .map(|fields| fields.iter().map(|field| field.key).collect())
     });
     let classes = CLASSES.into_iter().zip(KEYS.iter().map(|keys| keys.contains(&key)));
     let having: Vec<_> = classes.filter(|(_, has)| *has).map(|(class, _)| class).collect();

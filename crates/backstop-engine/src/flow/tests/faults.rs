@@ -68,6 +68,7 @@ fn standing_in(route: Route) -> Route {
     let verified = Verified {
         rate_per_second: 1_000,
         concurrency: 100,
+        valid_from: Wall::from_unix_ns(i64::MIN),
         valid_until: Wall::from_unix_ns(i64::MAX),
         policy: ANY_POLICY,
     };
@@ -132,7 +133,9 @@ impl World {
                     _ => panic!("nothing to collect"),
                 },
                 Step::Load { .. } => Event::Copy(Ok(self.copy)),
-                Step::Lookup { .. } | Step::Join { .. } => panic!("no cache here"),
+                Step::Lookup { .. } | Step::Join { .. } | Step::Parts { .. } => {
+                    panic!("neither cache nor parts here")
+                }
                 Step::Done(decision) => {
                     drop(call);
                     return decision;
