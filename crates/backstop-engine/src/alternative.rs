@@ -5,9 +5,11 @@
 //! - It uses no resource that is the cause of the trouble
 //! - Every signal of a resource that it shares with the failed dependency is known and not red. No resource that it uses
 //!   is red: what is about to break is not helped by more calls
-//! - Its capacity was [verified](Verified), by a measurement under the policy that is in force, and the evidence has not
-//!   expired. An expiry is a date, so a clock that cannot be believed refuses
-//! - Calls stay within the verified concurrency and rate, whoever makes them
+//! - Its capacity was [verified](Verified), by a measurement under the policy that is in force, and the evidence counts
+//!   already and has not expired. Both are dates, so a clock that cannot be believed refuses
+//! - The route that asks has such evidence of its own: what another route relies on says nothing for this one
+//! - Calls stay within the verified concurrency and rate, whoever makes them. One dependency has one capacity: of several
+//!   measurements the lowest figures and the shortest time hold
 //!
 //! [`may_stand_in`] is all of that but the last as one function of what is known; a [`StandIn`] counts as well.
 
@@ -49,10 +51,39 @@ pub struct Verified {
     pub rate_per_second: u64,
     /// Calls under way at once.
     pub concurrency: u32,
+    /// The first moment at which it counts: when it was measured.
+    pub valid_from: Wall,
     /// The last moment at which it counts.
     pub valid_until: Wall,
     /// A digest of the policy that it was measured under.
     pub policy: [u8; 32],
+}
+
+impl Verified {
+    /// What holds if both are known of one dependency.
+    #[must_use]
+    pub fn narrowed_by(self, other: &Self) -> Self {
+        Self {
+            rate_per_second: self.rate_per_second.min(other.rate_per_second),
+            concurrency: self.concurrency.min(other.concurrency),
+            valid_from: self.valid_from.max(other.valid_from),
+            valid_until: self.valid_until.min(other.valid_until),
+            // Measured under two policies, it counts under neither but this one, and for its own route alone.
+            policy: self.policy,
+        }
+    }
+
+    /// Whether it counts now, under the policy with this digest.
+    ///
+    /// # Errors
+    /// The first rule that forbids it, in the order of [`NoAlternative`].
+    pub fn counts(&self, policy: &[u8; 32], now: &Now) -> Result<(), NoAlternative> {
+        let refuse_if = |forbidden: bool, why| if forbidden { Err(why) } else { Ok(()) };
+        refuse_if(self.policy != *policy, NoAlternative::Policy)?;
+        refuse_if(now.wall_trust != WallTrust::Synchronised, NoAlternative::Clock)?;
+        refuse_if(now.wall < self.valid_from, NoAlternative::Early)?;
+        refuse_if(now.wall > self.valid_until, NoAlternative::Expired)
+    }
 }
 
 /// The digest of evidence that does not say which policy it was measured under.
@@ -73,6 +104,8 @@ pub enum NoAlternative {
     Policy,
     /// The date cannot be believed, so no expiry can be judged.
     Clock,
+    /// The evidence does not count yet.
+    Early,
     /// The evidence has expired.
     Expired,
     /// As many calls as were verified are under way.
@@ -83,21 +116,32 @@ pub enum NoAlternative {
 
 impl NoAlternative {
     /// Every reason, in declaration order.
-    pub const ALL: [NoAlternative; 9] = [
+    pub const ALL: [NoAlternative; 10] = [
         NoAlternative::Cause,
         NoAlternative::Red,
         NoAlternative::Unknown,
         NoAlternative::Unverified,
         NoAlternative::Policy,
         NoAlternative::Clock,
+        NoAlternative::Early,
         NoAlternative::Expired,
         NoAlternative::Concurrency,
         NoAlternative::Rate,
     ];
 
     /// Every reason once, in declaration order.
-    pub const TOKENS: [&'static str; 9] =
-        ["cause", "red", "unknown", "unverified", "policy", "clock", "expired", "concurrency", "rate"];
+    pub const TOKENS: [&'static str; 10] = [
+        "cause",
+        "red",
+        "unknown",
+        "unverified",
+        "policy",
+        "clock",
+        "early",
+        "expired",
+        "concurrency",
+        "rate",
+    ];
 
     /// The reason as one word, as in traces and metrics.
     pub fn token(self) -> &'static str {
@@ -117,11 +161,7 @@ pub fn may_stand_in(
 ) -> Result<(), NoAlternative> {
     let against = resources.into_iter().filter_map(against).min_by_key(|why| *why as usize);
     against.map_or(Ok(()), Err)?;
-    let refuse_if = |forbidden: bool, why| if forbidden { Err(why) } else { Ok(()) };
-    let verified = verified.ok_or(NoAlternative::Unverified)?;
-    refuse_if(verified.policy != *policy, NoAlternative::Policy)?;
-    refuse_if(now.wall_trust != WallTrust::Synchronised, NoAlternative::Clock)?;
-    refuse_if(now.wall > verified.valid_until, NoAlternative::Expired)
+    verified.ok_or(NoAlternative::Unverified)?.counts(policy, now)
 }
 
 /// What one resource has against its user.
@@ -156,22 +196,34 @@ impl StandIn {
         }
     }
 
-    /// The evidence.
+    /// All evidence about it, as one.
     pub fn verified(&self) -> Option<&Verified> {
         self.verified.as_ref()
     }
 
-    /// Takes one call's place and its part of the rate, or neither. The permit is held until the call has ended.
+    /// Whether evidence allows to ask it now, for a route with this evidence of its own: whether asking is worth a thought.
+    /// What it uses and what is used up may still forbid it.
+    ///
+    /// # Errors
+    /// The first rule that forbids it, in the order of [`NoAlternative`].
+    pub fn counts(&self, own: Option<&Verified>, policy: &[u8; 32], now: &Now) -> Result<(), NoAlternative> {
+        own.ok_or(NoAlternative::Unverified)?.counts(policy, now)?;
+        self.verified.as_ref().ok_or(NoAlternative::Unverified)?.counts(policy, now)
+    }
+
+    /// Takes one call's place and its part of the rate, or neither, for a route with this evidence of its own. The permit
+    /// is held until the call has ended.
     ///
     /// # Errors
     /// What [`may_stand_in`] says, or that the verified capacity is used up.
     pub fn try_acquire(
         &self,
+        own: Option<&Verified>,
         resources: impl IntoIterator<Item = UsedResource>,
         policy: &[u8; 32],
         now: &Now,
     ) -> Result<Permit, NoAlternative> {
-        let allowed = may_stand_in(resources, self.verified.as_ref(), policy, now);
+        let allowed = may_stand_in(resources, own, policy, now).and_then(|()| self.counts(own, policy, now));
         let permit = allowed.and_then(|()| self.capacity(now));
         if let Err(why) = permit
             && let Some(counter) = self.refused.get(why as usize)

@@ -4,6 +4,7 @@ use super::*;
 use crate::time::{BootId, Mono};
 
 const POLICY: [u8; 32] = [7; 32];
+const MEASURED_NS: i64 = 900_000_000_000;
 const EXPIRY_NS: i64 = 1_000_000_000_000;
 const NOW: Now = Now {
     mono: Mono::from_ns(0),
@@ -15,6 +16,7 @@ const NOW: Now = Now {
 const VERIFIED: Verified = Verified {
     rate_per_second: 40,
     concurrency: 3,
+    valid_from: Wall::from_unix_ns(MEASURED_NS),
     valid_until: Wall::from_unix_ns(EXPIRY_NS),
     policy: POLICY,
 };
@@ -59,6 +61,10 @@ fn only_evidence_that_counts_now_and_for_this_policy_allows_a_stand_in() {
     assert_eq!(rule(&[], None, NOW), Err(NoAlternative::Unverified));
     let other_policy = Verified { policy: [8; 32], ..VERIFIED };
     assert_eq!(rule(&[], Some(other_policy), NOW), Err(NoAlternative::Policy));
+    let first = Now { wall: Wall::from_unix_ns(MEASURED_NS), ..NOW };
+    assert_eq!(rule(&[], Some(VERIFIED), first), Ok(()), "at its first moment");
+    let before = Now { wall: Wall::from_unix_ns(MEASURED_NS - 1), ..NOW };
+    assert_eq!(rule(&[], Some(VERIFIED), before), Err(NoAlternative::Early));
     let later = Now { wall: Wall::from_unix_ns(EXPIRY_NS + 1), ..NOW };
     assert_eq!(rule(&[], Some(VERIFIED), later), Err(NoAlternative::Expired));
     for wall_trust in [WallTrust::Unsynchronised, WallTrust::RanBack] {
@@ -73,7 +79,7 @@ fn only_evidence_that_counts_now_and_for_this_policy_allows_a_stand_in() {
 fn a_stand_in_stays_within_what_was_verified() {
     let stand_in = StandIn::new(Some(VERIFIED));
     let after_ms = |ms| Now { mono: Mono::from_ns(0).after(Duration::from_millis(ms)), ..NOW };
-    let call = |ms| stand_in.try_acquire([SHARED], &POLICY, &after_ms(ms));
+    let call = |ms| stand_in.try_acquire(Some(&VERIFIED), [SHARED], &POLICY, &after_ms(ms));
     let mut held = vec![call(0).unwrap(), call(0).unwrap()];
     assert_eq!(call(0).err(), Some(NoAlternative::Rate));
     assert_eq!(stand_in.in_flight(), 2);
@@ -94,12 +100,20 @@ fn what_may_not_stand_in_is_not_called_once() {
     let red = UsedResource { signal: Signal::Red, ..SHARED };
     let stand_in = StandIn::new(Some(VERIFIED));
     for _ in 0..1_000 {
-        assert_eq!(stand_in.try_acquire([red], &POLICY, &NOW).err(), Some(NoAlternative::Red));
+        assert_eq!(
+            stand_in.try_acquire(Some(&VERIFIED), [red], &POLICY, &NOW).err(),
+            Some(NoAlternative::Red)
+        );
         assert_eq!(stand_in.in_flight(), 0);
     }
     assert_eq!(stand_in.refused(NoAlternative::Red), 1_000);
     let unverified = StandIn::new(None);
-    assert_eq!(unverified.try_acquire([], &POLICY, &NOW).err(), Some(NoAlternative::Unverified));
+    assert_eq!(
+        unverified.try_acquire(Some(&VERIFIED), [], &POLICY, &NOW).err(),
+        Some(NoAlternative::Unverified)
+    );
+    // Good evidence of the dependency is none of a route that has no evidence.
+    assert_eq!(stand_in.try_acquire(None, [], &POLICY, &NOW).err(), Some(NoAlternative::Unverified));
     assert_eq!((unverified.verified(), stand_in.verified()), (None, Some(&VERIFIED)));
 }
 
@@ -112,6 +126,7 @@ fn reasons_against_a_stand_in_have_words_of_their_own() {
         (NoAlternative::Unverified, "unverified"),
         (NoAlternative::Policy, "policy"),
         (NoAlternative::Clock, "clock"),
+        (NoAlternative::Early, "early"),
         (NoAlternative::Expired, "expired"),
         (NoAlternative::Concurrency, "concurrency"),
         (NoAlternative::Rate, "rate"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::admission::Limit;
-use crate::alternative::StandIn;
+use crate::alternative::{StandIn, Verified};
 use crate::coverage::Coverage;
 use crate::fills::Fills;
 use crate::health::Health;
@@ -92,7 +92,9 @@ impl Engine {
         for alternative in policy.routes.iter().filter_map(|route| route.alternative) {
             if let Some(verified) = alternative.verified {
                 // One dependency has one capacity, whoever turns to it.
-                evidence.entry(usize::from(alternative.dependency.0)).or_insert(verified);
+                let known: &mut Verified =
+                    evidence.entry(usize::from(alternative.dependency.0)).or_insert(verified);
+                *known = known.narrowed_by(&verified);
             }
         }
         let routes = policy.routes.into_iter().map(|rules| RouteState {

@@ -240,15 +240,24 @@ impl Flow {
     }
 
     /// A read for everybody who asks for the same, on a `cached_read` route. It takes no place at the process or the
-    /// route, it is not counted as a request, and its time is its own.
+    /// route, it is not counted as a request, and its time is its own. `attempt` is how often whoever began it was tried:
+    /// a layer that repeats does so for what it repeats here too.
     ///
     /// # Panics
     /// If the engine has no such route.
-    pub fn begin_fill(engine: &Arc<Engine>, route: RouteId, now: Now, entropy: u64, trace: Trace) -> Self {
+    pub fn begin_fill(
+        engine: &Arc<Engine>,
+        route: RouteId,
+        attempt: u32,
+        now: Now,
+        entropy: u64,
+        trace: Trace,
+    ) -> Self {
         let rules = &engine.route(route).rules;
         let time = rules.class.cached().map_or(rules.deadline, |cached| cached.fill.deadline);
         let deadline = Deadline::new(now.mono, time, false);
-        let (facts, role, state) = (RequestFacts::GET, Role::Fill, State::Place);
+        let facts = RequestFacts { attempt, ..RequestFacts::GET };
+        let (role, state) = (Role::Fill, State::Place);
         Self::new(engine, route, facts, now, entropy, trace, deadline, role, state)
     }
 

@@ -23,6 +23,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
 
 use self::visitors::{Seat, Visitors};
+use crate::caches::Caches;
 use crate::client_body::RequestContent;
 use crate::disk;
 use crate::metrics;
@@ -35,14 +36,20 @@ pub(crate) struct Admin {
     pub(crate) backstop: Backstop,
     pub(crate) shared: Arc<Shared>,
     pub(crate) pools: Vec<Pool<RequestContent>>,
+    pub(crate) caches: Caches,
 }
 
 /// A scraper that takes longer for its request than this is cut off.
 const HEAD_TIME: Duration = Duration::from_secs(5);
 
 impl Admin {
-    pub(crate) fn new(backstop: Backstop, shared: Arc<Shared>, pools: Vec<Pool<RequestContent>>) -> Self {
-        Self { backstop, shared, pools }
+    pub(crate) fn new(
+        backstop: Backstop,
+        shared: Arc<Shared>,
+        pools: Vec<Pool<RequestContent>>,
+        caches: Caches,
+    ) -> Self {
+        Self { backstop, shared, pools, caches }
     }
 
     pub(crate) async fn serve(self, listener: TcpListener) {

@@ -5,6 +5,7 @@
 //! meaning for (RFC 9110 section 9.3.1).
 
 use std::net::SocketAddr;
+use std::rc::Rc;
 
 use backstop::request::{PartOf, PathParameters};
 use backstop::{Asked, Incoming as ToAnswer, ReplyBody, compose, respond};
@@ -17,7 +18,7 @@ use http_body_util::Either;
 
 use crate::client_body::RequestContent;
 use crate::forward::Forward;
-use crate::stack::{ReplyContent, RouteStack, Thread, dress, forward, make_ready, refuse};
+use crate::stack::{ReplyContent, RouteStack, Thread, dress, make_ready, refuse};
 use crate::strict::Fault;
 use crate::target::origin_form;
 use crate::upstream::AnswerBody;
@@ -57,7 +58,7 @@ struct PartRequest<'a> {
 }
 
 /// Answers it.
-pub(crate) async fn answer(thread: &Thread, mut whole: Whole<'_>) -> Response<ReplyContent> {
+pub(crate) async fn answer(thread: &Rc<Thread>, mut whole: Whole<'_>) -> Response<ReplyContent> {
     let asked = Asked::of(&whole.head);
     leave_out_what_is_of_the_whole(&mut whole.head.headers);
     whole.head.method = Method::GET;
@@ -83,7 +84,7 @@ fn leave_out_what_is_of_the_whole(headers: &mut HeaderMap) {
 }
 
 /// The requests of all parts, or `None` if one of them cannot be made.
-fn parts<'a>(thread: &'a Thread, whole: &Whole<'_>) -> Option<Vec<PartRequest<'a>>> {
+fn parts<'a>(thread: &'a Rc<Thread>, whole: &Whole<'_>) -> Option<Vec<PartRequest<'a>>> {
     let part = |(index, rules): (u64, &crate::parts::PartRules)| {
         let route = thread.shared.routes.get(usize::from(rules.route.0))?;
         let (uri, parameters): (Uri, PathParameters) = rules.target(&whole.head.uri, &whole.parameters)?;
@@ -92,7 +93,7 @@ fn parts<'a>(thread: &'a Thread, whole: &Whole<'_>) -> Option<Vec<PartRequest<'a
         head.uri = uri;
         Some(PartRequest {
             route,
-            upstream: forward(thread, route, target)?,
+            upstream: Forward::of(thread, rules.route, target)?,
             head,
             parameters,
             entropy: thread.entropy(whole.number, index),

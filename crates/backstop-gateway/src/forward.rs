@@ -2,18 +2,25 @@
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
 
 use backstop::canonical;
-use backstop::upstream::{CallError, Progress, Upstream};
+use backstop::fill::{Fill, Landing, Leading, Place};
+use backstop::upstream::{CacheAnswer, CallError, Progress, Upstream};
 use backstop_engine::flow::Attempt;
+use backstop_engine::policy::{CacheId, RouteId};
+use backstop_engine::time::Mono;
 use backstop_policy::HostHeader;
+use backstop_store::CopyKey;
 use http::header::{CONTENT_LENGTH, HOST, HeaderName, TRANSFER_ENCODING};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Request, Response, Uri, Version, request};
 use http_body::Body;
+use tokio::sync::oneshot;
 
 use crate::client_body::RequestContent;
 use crate::hop;
+use crate::stack::Thread;
 use crate::strict::FORWARDING;
 use crate::target::Prefix;
 use crate::upstream::{AnswerBody, Lane};
@@ -106,7 +113,41 @@ pub(crate) struct Forward<'a> {
     pub(crate) all_rules: &'a [Rules],
     /// What it is asked for.
     pub(crate) target: Uri,
+    /// Where all of this comes from, for a read that outlives the request.
+    pub(crate) thread: &'a Rc<Thread>,
+    /// The route, among the thread's.
+    pub(crate) route: RouteId,
 }
+
+impl<'a> Forward<'a> {
+    /// The way of a route's requests for a target, or `None` if there is no such route.
+    pub(crate) fn of(thread: &'a Rc<Thread>, route: RouteId, target: Uri) -> Option<Self> {
+        let stack = thread.shared.routes.get(usize::from(route.0))?;
+        Some(Self {
+            lane: thread.lanes.get(stack.dependency)?,
+            rules: &stack.forward,
+            own: stack.dependency,
+            lanes: &thread.lanes,
+            all_rules: &thread.shared.hosts,
+            target,
+            thread,
+            route,
+        })
+    }
+}
+
+/// Has a read made on this thread, whether or not anybody still waits for it, and then the cache told.
+async fn fill(thread: Rc<Thread>, route: RouteId, target: Uri, leading: Leading, tell: Tell) {
+    let Some(forward) = Forward::of(&thread, route, target) else { return };
+    let entropy =
+        std::hash::BuildHasher::hash_one(&thread.entropy, thread.fills.replace(thread.fills.get() + 1));
+    let (landing, for_cache) = leading.run(&forward, RequestContent::none(), entropy).await;
+    let _nobody_waits_any_more = tell.send(landing);
+    let shared = &thread.shared;
+    thread.caches.keep(&shared.engine, route, for_cache, shared.clock.mono()).await;
+}
+
+type Tell = oneshot::Sender<Landing<AnswerBody<RequestContent>>>;
 
 impl Upstream<RequestContent> for Forward<'_> {
     type Body = AnswerBody<RequestContent>;
@@ -137,6 +178,24 @@ impl Upstream<RequestContent> for Forward<'_> {
         let mut response = lane.call(attempt, request, progress).await?;
         hop::strip(response.headers_mut());
         Ok(response)
+    }
+
+    async fn cached(&self, cache: CacheId, key: &CopyKey, request: &HeaderMap, until: Mono) -> CacheAnswer {
+        self.thread.caches.cached(cache, key, request, until).await
+    }
+
+    async fn fill(&self, fill: Fill) -> Landing<Self::Body> {
+        match fill.join() {
+            Ok(Place::Lead(leading)) => {
+                let (tell, told) = oneshot::channel();
+                let (thread, target) = (Rc::clone(self.thread), self.target.clone());
+                tokio::task::spawn_local(self::fill(thread, self.route, target, leading, tell));
+                told.await.unwrap_or_else(|_| Landing::lost())
+            }
+            Ok(Place::Follow(following)) => following.landing().await,
+            Ok(_) => Landing::apart(),
+            Err(landing) => landing,
+        }
     }
 
     fn no_content(&self) -> Option<RequestContent> {

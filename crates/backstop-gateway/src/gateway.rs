@@ -18,6 +18,7 @@ use backstop_store::{Copies, OpenReport, StoreOptions};
 use tokio::sync::watch;
 
 use crate::admin::Admin;
+use crate::caches::Caches;
 use crate::client_body::RequestContent;
 use crate::connection::ConnectionLimits;
 use crate::disk;
@@ -25,7 +26,7 @@ use crate::edits::Edits;
 use crate::forward;
 use crate::log::Decisions;
 use crate::parts::PartRules;
-use crate::probe::Probe;
+use crate::probe::{CannotProbe, Probe};
 use crate::router::{RouteConflict, Router};
 use crate::stack::{RouteStack, Shared};
 use crate::tallies::Tallies;
@@ -39,6 +40,7 @@ pub struct Gateway {
     backstop: Backstop,
     shared: Arc<Shared>,
     pools: Vec<Pool<RequestContent>>,
+    caches: Caches,
     probes: Vec<Probe>,
     listeners: Vec<TcpListener>,
     admin: TcpListener,
@@ -68,9 +70,18 @@ pub enum BindError {
         /// Why.
         source: io::Error,
     },
+    /// This build cannot ask the caches that the policy names.
+    #[error("this build has no shared caches (feature `redis`), and the policy names `{cache}`")]
+    NoCaches {
+        /// The first of them.
+        cache: Box<str>,
+    },
     /// The policy cannot be run.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// A probe cannot be sent as the policy says.
+    #[error(transparent)]
+    Probe(#[from] CannotProbe),
     /// Two rules claim the same requests.
     #[error(transparent)]
     Routes(#[from] RouteConflict),
@@ -89,7 +100,12 @@ impl Gateway {
     /// # Errors
     /// An address that cannot be bound, or a policy that cannot be run.
     pub fn bind(loaded: Loaded, clock: Clock) -> Result<Self, BindError> {
-        let Loaded { policy, gateway, store, dependencies, routes, sources, .. } = loaded;
+        let Loaded { policy, gateway, store, dependencies, caches, routes, sources, .. } = loaded;
+        if cfg!(not(feature = "redis"))
+            && let Some(cache) = caches.first()
+        {
+            return Err(BindError::NoCaches { cache: cache.name.clone() });
+        }
         let listeners =
             gateway.listen.iter().map(|address| listen(*address)).collect::<Result<Vec<_>, _>>()?;
         let admin = listen(gateway.admin)?;
@@ -99,6 +115,7 @@ impl Gateway {
         backstop.set_buffer_memory(gateway.buffer_memory);
         let router = Router::new(&routes)?;
         let pools = dependencies.iter().map(|dependency| pool(dependency, &clock)).collect();
+        let caches = Caches::new(&caches, &clock);
         let hosts: Vec<(HostHeader, String)> =
             dependencies.iter().map(|dependency| (dependency.host.clone(), own_host(dependency))).collect();
         let route_stacks = routes
@@ -112,6 +129,7 @@ impl Gateway {
             head_bytes,
             via: pseudonym(&gateway.name),
             clock,
+            engine: Arc::clone(backstop.engine()),
             router,
             decisions: Decisions::new(sources, route_stacks.len()),
             routes: route_stacks,
@@ -123,7 +141,8 @@ impl Gateway {
             backstop,
             shared: Arc::new(shared),
             pools,
-            probes: probes(&dependencies),
+            caches,
+            probes: probes(&dependencies)?,
             listeners,
             admin,
             threads: gateway.threads.map_or_else(cores, usize::from),
@@ -171,7 +190,12 @@ impl Gateway {
             workers.push(self.start_worker(number, stages.clone())?);
         }
         drop(stages);
-        let admin = Admin::new(self.backstop.clone(), Arc::clone(&self.shared), self.pools.clone());
+        let admin = Admin::new(
+            self.backstop.clone(),
+            Arc::clone(&self.shared),
+            self.pools.clone(),
+            self.caches.clone(),
+        );
         let admin = tokio::spawn(admin.serve(tokio::net::TcpListener::from_std(self.admin.try_clone()?)?));
         let housekeeping = tokio::spawn(keep_house(
             self.backstop.clone(),
@@ -211,6 +235,7 @@ impl Gateway {
             shared: Arc::clone(&self.shared),
             listeners: self.listeners.iter().map(TcpListener::try_clone).collect::<io::Result<_>>()?,
             pools: self.pools.clone(),
+            caches: self.caches.clone(),
             limits: self.limits,
             clock: self.backstop.clock().clone(),
             stages,
@@ -283,8 +308,11 @@ fn open_copies(
 ) -> (Copies, OpenReport) {
     let path = PathBuf::from(&*store.path);
     // A withdrawal is remembered for longer than any read that could have begun before it.
-    let longest =
-        policy.routes.iter().map(|route| route.deadline + route.abandon_hold.unwrap_or_default()).max();
+    let of_route = |route: &backstop_engine::policy::Route| {
+        let cached = route.class.cached().map(|cached| cached.fill.deadline.max(cached.ttl));
+        route.deadline.max(cached.unwrap_or_default()) + route.abandon_hold.unwrap_or_default()
+    };
+    let longest = policy.routes.iter().map(of_route).max();
     let options = StoreOptions {
         memory_bytes: store.memory_bytes,
         disk_bytes: store.disk_bytes,
@@ -316,21 +344,14 @@ fn own_host(dependency: &backstop_policy::DependencySettings) -> String {
 }
 
 /// What the dependencies that name a probe are probed with.
-fn probes(dependencies: &[backstop_policy::DependencySettings]) -> Vec<Probe> {
+fn probes(dependencies: &[backstop_policy::DependencySettings]) -> Result<Vec<Probe>, CannotProbe> {
     let probe = |dependency: &backstop_policy::DependencySettings| {
-        let settings = dependency.probe.as_ref()?;
         let host = match &dependency.host {
             HostHeader::Client => own_host(dependency),
             HostHeader::Fixed(host) => host.to_string(),
         };
-        Some(Probe {
-            id: dependency.id,
-            path: settings.path.parse().ok()?,
-            host: http::HeaderValue::try_from(host).ok(),
-            interval: settings.interval,
-            timeout: settings.timeout,
-            expect: settings.expect,
-        })
+        let settings = dependency.probe.as_ref()?;
+        Some(Probe::new(dependency.id, settings, &host))
     };
     dependencies.iter().filter_map(probe).collect()
 }

@@ -11,6 +11,11 @@
 mod admin;
 #[cfg(feature = "redis")]
 pub mod cache;
+#[cfg(feature = "redis")]
+mod caches;
+#[cfg(not(feature = "redis"))]
+#[path = "caches_absent.rs"]
+mod caches;
 mod client_body;
 mod composed;
 mod connection;
@@ -37,3 +42,4 @@ mod withdraws;
 mod worker;
 
 pub use gateway::{BindError, Bound, Gateway};
+pub use probe::CannotProbe;

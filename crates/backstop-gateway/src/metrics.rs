@@ -3,6 +3,7 @@
 //! Everything shown is counted elsewhere, where it happens; here it only gets its name. Labels hold names from the policy
 //! and words from closed lists, never anything that a client sent.
 
+mod caches;
 mod recovery;
 
 use std::collections::BTreeMap;
@@ -47,6 +48,8 @@ impl Collector for Everything {
         self.functions(&mut encoder)?;
         self.dependencies(&mut encoder)?;
         self.recovery(&mut encoder)?;
+        self.caches(&mut encoder)?;
+        self.fills(&mut encoder)?;
         self.in_flight(&mut encoder)?;
         self.held_back(&mut encoder)?;
         self.copies(&mut encoder)?;

@@ -12,6 +12,7 @@ use backstop_engine::engine::DependencyState;
 use backstop_engine::flow::{Attempt, AttemptId};
 use backstop_engine::health::{Phase, Ticket};
 use backstop_engine::policy::{DependencyId, StatusSet};
+use backstop_policy::ProbeSettings;
 use http::header::HOST;
 use http::{HeaderValue, Method, Request, Uri};
 
@@ -23,10 +24,34 @@ use crate::upstream::Lane;
 pub(crate) struct Probe {
     pub(crate) id: DependencyId,
     pub(crate) path: Uri,
-    pub(crate) host: Option<HeaderValue>,
+    pub(crate) host: HeaderValue,
     pub(crate) interval: std::time::Duration,
     pub(crate) timeout: std::time::Duration,
     pub(crate) expect: StatusSet,
+}
+
+/// What a policy says of a probe cannot be sent. Never passed over: a dependency of writes whose breaker is open would
+/// stay shut off for good.
+#[derive(Debug, thiserror::Error)]
+#[error("a probe cannot be sent: its {part} `{text}` is none")]
+pub struct CannotProbe {
+    part: &'static str,
+    text: String,
+}
+
+impl Probe {
+    /// A probe as the policy has it, sent to this host.
+    pub(crate) fn new(id: DependencyId, settings: &ProbeSettings, host: &str) -> Result<Self, CannotProbe> {
+        let cannot = |part, text: &str| CannotProbe { part, text: text.to_owned() };
+        Ok(Self {
+            id,
+            path: settings.path.parse().map_err(|_| cannot("path", &settings.path))?,
+            host: HeaderValue::try_from(host).map_err(|_| cannot("host", host))?,
+            interval: settings.interval,
+            timeout: settings.timeout,
+            expect: settings.expect,
+        })
+    }
 }
 
 /// Probes a dependency for as long as the thread lives.
@@ -64,9 +89,7 @@ async fn once(
     let mut request = Request::new(RequestContent::none());
     *request.method_mut() = Method::GET;
     *request.uri_mut() = probe.path.clone();
-    if let Some(host) = &probe.host {
-        request.headers_mut().insert(HOST, host.clone());
-    }
+    request.headers_mut().insert(HOST, probe.host.clone());
     let until = clock.mono().after(probe.timeout);
     let attempt = Attempt {
         id: AttemptId(1),
@@ -86,5 +109,36 @@ async fn once(
     match answer {
         Some(answer) if probe.expect.contains(answer.status().as_u16()) => ticket.answered(now),
         Some(_) | None => ticket.failed(now, now.as_ns()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use backstop_engine::policy::Origin;
+
+    use super::*;
+
+    fn probe(path: &str, host: &str) -> Result<Probe, CannotProbe> {
+        let second = std::time::Duration::from_secs(1);
+        let settings = ProbeSettings {
+            path: path.into(),
+            interval: second,
+            timeout: second,
+            expect: StatusSet::of(&[200]),
+            origin: Origin::NONE,
+        };
+        Probe::new(DependencyId(0), &settings, host)
+    }
+
+    /// A dependency of writes would never be tried again, and nobody would know.
+    #[test]
+    fn a_probe_that_cannot_be_sent_is_an_error_and_never_left_out() {
+        let good = probe("/healthz?deep=1", "catalog:80").unwrap();
+        assert_eq!(good.path.to_string(), "/healthz?deep=1");
+        assert_eq!(good.host, "catalog:80");
+        let said = |path: &str, host: &str| probe(path, host).unwrap_err().to_string();
+        assert_eq!(said("/`", "catalog:80"), "a probe cannot be sent: its path `/`` is none");
+        assert!(said(&format!("/{}", "a".repeat(70_000)), "catalog:80").contains("its path"));
+        assert_eq!(said("/", "a\nb"), "a probe cannot be sent: its host `a\nb` is none");
     }
 }

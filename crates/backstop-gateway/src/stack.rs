@@ -1,7 +1,9 @@
 //! The whole way of a request through the gateway, from top to bottom.
 
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use backstop::canonical;
@@ -11,11 +13,12 @@ use backstop_engine::flow::Account;
 use backstop_engine::outcome::Source;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE};
-use http::{HeaderMap, HeaderValue, Request, Response, Uri, request};
+use http::{HeaderMap, HeaderValue, Request, Response, request};
 use http_body::Body;
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 
+use crate::caches::Lanes;
 use crate::client_body::RequestContent;
 use crate::composed;
 use crate::edits::Edits;
@@ -40,6 +43,7 @@ pub(crate) struct Shared {
     /// Its name in `Via`.
     pub(crate) via: Box<str>,
     pub(crate) clock: backstop::clock::Clock,
+    pub(crate) engine: Arc<backstop_engine::engine::Engine>,
     pub(crate) router: Router,
     pub(crate) routes: Vec<RouteStack>,
     /// What each dependency is sent as `Host` when it stands in for another.
@@ -70,7 +74,11 @@ pub(crate) struct Thread {
     pub(crate) shared: Arc<Shared>,
     /// One way to each dependency.
     pub(crate) lanes: Vec<Lane<RequestContent>>,
+    /// And to each cache.
+    pub(crate) caches: Lanes,
     pub(crate) entropy: std::hash::RandomState,
+    /// Fills begun.
+    pub(crate) fills: Cell<u64>,
 }
 
 impl Thread {
@@ -82,7 +90,7 @@ impl Thread {
 
 /// Answers one request.
 pub(crate) async fn handle(
-    thread: &Thread,
+    thread: &Rc<Thread>,
     peer: SocketAddr,
     client: Option<&interim::Writer>,
     number: u64,
@@ -132,7 +140,7 @@ pub(crate) async fn handle(
         RequestContent::new(incoming, route.limits.body_bytes, route.limits.body_time, &shared.clock);
 
     // From here on the engine decides: admission, deadline, what failed, what is answered instead.
-    let Some(upstream) = forward(thread, route, target) else { return refuse(shared, Fault::NoRoute) };
+    let Some(upstream) = Forward::of(thread, route.id, target) else { return refuse(shared, Fault::NoRoute) };
     let request = ToAnswer {
         request: Request::from_parts(head, content),
         upload: upload.as_deref(),
@@ -181,18 +189,6 @@ pub(crate) fn make_ready(
     if !parameters.0.is_empty() {
         head.extensions.insert(parameters);
     }
-}
-
-/// The way to a route's dependency.
-pub(crate) fn forward<'a>(thread: &'a Thread, route: &'a RouteStack, target: Uri) -> Option<Forward<'a>> {
-    Some(Forward {
-        lane: thread.lanes.get(route.dependency)?,
-        rules: &route.forward,
-        own: route.dependency,
-        lanes: &thread.lanes,
-        all_rules: &thread.shared.hosts,
-        target,
-    })
 }
 
 /// Makes the operator's edits of a decided answer and writes it down if it is not normal. Whether it is.

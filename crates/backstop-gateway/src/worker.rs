@@ -1,5 +1,6 @@
 //! One thread: its own runtime, its own accepting, its own ways to the dependencies.
 
+use std::cell::Cell;
 use std::net::TcpListener as StdListener;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinSet, LocalSet};
 
+use crate::caches::Caches;
 use crate::client_body::RequestContent;
 use crate::connection::{ConnectionLimits, Open, serve};
 use crate::probe::{self, Probe};
@@ -23,6 +25,7 @@ pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     pub(crate) listeners: Vec<StdListener>,
     pub(crate) pools: Vec<Pool<RequestContent>>,
+    pub(crate) caches: Caches,
     pub(crate) limits: ConnectionLimits,
     pub(crate) clock: Clock,
     pub(crate) stages: watch::Receiver<Stage>,
@@ -59,7 +62,9 @@ impl Worker {
         let thread = Rc::new(Thread {
             lanes: self.pools.iter().map(Pool::lane).collect(),
             shared: Arc::clone(&self.shared),
+            caches: self.caches.lanes(),
             entropy: std::hash::RandomState::new(),
+            fills: Cell::new(0),
         });
         for probe in std::mem::take(&mut self.probes) {
             if let Some(lane) = thread.lanes.get(usize::from(probe.id.0)).cloned() {

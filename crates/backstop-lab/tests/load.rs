@@ -49,9 +49,25 @@ async fn intended_times_are_a_constant_rate() {
     summary.samples.sort_by_key(|sample| sample.sequence);
     for (sample, sequence) in summary.samples.iter().zip(0_u32..) {
         assert_eq!(sample.intended, Duration::from_micros(2500) * sequence);
-        assert!(sample.send_lag <= sample.latency);
+        assert!(sample.send_lag.unwrap() <= sample.latency);
     }
     assert_eq!(summary.samples.len(), 100);
+}
+
+/// A request that found no connection was never sent. Counted as sent at once, it would make the generator look punctual.
+#[tokio::test]
+async fn what_was_never_sent_has_no_send_lag() {
+    let origin = Origin::start().await.unwrap();
+    let plan = |address| Plan::new(address, 100.0, Duration::from_millis(100)).keep_samples(10);
+    let summary = load::run(plan(origin.addr())).await.unwrap();
+    assert_eq!((summary.total.answered, summary.total.send_lag.count), (10, 10));
+    assert!(summary.total.send_lag.min_ns > 0);
+    origin.refuse().await.unwrap();
+    let summary = load::run(plan(origin.addr())).await.unwrap();
+    assert_eq!((summary.total.failures["connect"], summary.total.send_lag.count), (10, 0));
+    assert!(
+        summary.samples.iter().all(|sample| sample.send_lag.is_none() && sample.latency > Duration::ZERO)
+    );
 }
 
 #[tokio::test]

@@ -105,6 +105,7 @@ codes! {
     Date = "BS0225", Error, "invalid date";
     ProbePath = "BS0226", Error, "invalid path to probe";
     NeverGone = "BS0230", Error, "a status that never withdraws a copy";
+    CacheUrl = "BS0240", Error, "invalid URL of a cache";
 
     UnknownReference = "BS0301", Error, "a name that is not defined";
     SameMatch = "BS0302", Error, "two routes match the same requests";
@@ -132,12 +133,14 @@ codes! {
     ProbesOverlap = "BS0324", Error, "a probe that outlasts its interval";
     OwnAddress = "BS0330", Error, "a dependency that is the gateway itself";
     NotJson = "BS0331", Error, "a rule for JSON where the answer is none";
-    PartPlaces = "BS0340", Error, "parts that cannot stand side by side";
-    PartClass = "BS0341", Error, "a route that cannot be a part";
-    PartParameter = "BS0342", Error, "a part's parameter that the path does not have";
-    PartNotMatched = "BS0343", Error, "a part that its route does not answer";
-    TooManyParts = "BS0344", Error, "too many parts";
-    PreparedLanguages = "BS0345", Error, "a prepared answer in a language that is never negotiated";
+    CacheTimeout = "BS0340", Error, "a cache that is waited for too long";
+    OneCache = "BS0341", Error, "one cache with two settings";
+    PartPlaces = "BS0350", Error, "parts that cannot stand side by side";
+    PartClass = "BS0351", Error, "a route that cannot be a part";
+    PartParameter = "BS0352", Error, "a part's parameter that the path does not have";
+    PartNotMatched = "BS0353", Error, "a part that its route does not answer";
+    TooManyParts = "BS0354", Error, "too many parts";
+    PreparedLanguages = "BS0355", Error, "a prepared answer in a language that is never negotiated";
 
     NoCorrect = "BS0501", Warning, "a public read without a rule for what is correct";
     RouteAboveProcess = "BS0502", Warning, "a route's limit is above the process's";
@@ -171,11 +174,15 @@ codes! {
     SharedResource = "BS0530", Warning, "an alternative on the same resource";
     AboveVerified = "BS0531", Warning, "a limit above what was verified";
     ProbeWithoutBreaker = "BS0532", Warning, "a probe that no breaker uses";
+    LocalCopyTooYoung = "BS0540", Warning, "a local copy no older than what the cache gives";
+    FillAbove = "BS0541", Warning, "a fill budget above what its dependency bears";
+    FillTooShort = "BS0542", Warning, "a fill that ends before those who wait for it";
 
     Unmeasured = "BS0601", Note, "limits that no drill has measured";
     SameTargetOnly = "BS0602", Note, "a write withdraws copies of its own path only";
     SeparateLane = "BS0603", Note, "copies are served beyond the route's limit";
     ConnectionsAboveResource = "BS0604", Note, "more connections than their resource bears";
+    NoLocalCopy = "BS0605", Note, "a cached read without a local copy";
     NotShown = "BS0610", Note, "more findings than are shown";
 
     UnknownWaiver = "BS0701", Error, "a waiver of something that cannot be waived";

@@ -69,3 +69,12 @@ pub(crate) const ATTEMPTS: u32 = 2;
 
 pub(crate) const BUFFER: u64 = 1 << 20;
 pub(crate) const GONE: [u16; 2] = [404, 410];
+
+pub(crate) const CACHE_TIMEOUT: Duration = Duration::from_millis(20);
+pub(crate) const CACHE_CONNECT: Duration = Duration::from_millis(250);
+pub(crate) const CACHE_PREFIX: &str = "backstop";
+pub(crate) const CACHE_OPEN: Duration = Duration::from_secs(1);
+/// What a cache's value holds beside the content: fields and key.
+pub(crate) const CACHE_HEAD_BYTES: u64 = 64 << 10;
+pub(crate) const FILL_DEADLINE: Duration = Duration::from_secs(2);
+pub(crate) const FILL_WAITERS: u32 = 100;

@@ -27,6 +27,38 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// A replacement that repairs it.
     pub fix: Option<Fix>,
+    /// How many findings are not shown, if that is what this one says.
+    pub not_shown: Option<Counts>,
+}
+
+/// How many findings there are of each severity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Those that refuse the file.
+    pub errors: usize,
+    /// Those that a person should look at.
+    pub warnings: usize,
+    /// Those that are only said.
+    pub notes: usize,
+}
+
+impl Counts {
+    /// How many there are, those included that one of them says are not shown. What says so does not count itself.
+    pub fn of(diagnostics: &[Diagnostic]) -> Self {
+        diagnostics.iter().fold(Self::default(), |sum, diagnostic| {
+            let one = |severity| usize::from(diagnostic.severity() == severity);
+            let counts = diagnostic.not_shown.unwrap_or(Self {
+                errors: one(Severity::Error),
+                warnings: one(Severity::Warning),
+                notes: one(Severity::Note),
+            });
+            Self {
+                errors: sum.errors + counts.errors,
+                warnings: sum.warnings + counts.warnings,
+                notes: sum.notes + counts.notes,
+            }
+        })
+    }
 }
 
 impl Diagnostic {
@@ -119,6 +151,7 @@ impl Finding {
                 .collect(),
             help: self.help,
             fix: self.fix.map(|(bytes, replacement)| Fix { place: lines.place(bytes), replacement }),
+            not_shown: None,
         }
     }
 }

@@ -49,14 +49,14 @@ mod value;
 mod waiver;
 
 pub use code::{Code, Severity};
-pub use diagnostic::{Diagnostic, Fix, Place, Related};
+pub use diagnostic::{Counts, Diagnostic, Fix, Place, Related};
 pub use lines::Position;
 pub use load::{Loaded, Refused, Waived, load, parse};
 pub use reference::{json_schema, reference_page};
 pub use render::{render_human, render_json};
 pub use settings::{
-    Address, DependencySettings, EvidenceSettings, GatewaySettings, HeaderEdits, HostHeader, HostPattern,
-    IpRange, Limits, MatchRule, Method, PartSettings, ProbeSettings, RouteLimits, RouteSettings, Segment,
-    StoreSettings, Template,
+    Address, CacheSettings, DependencySettings, EvidenceSettings, GatewaySettings, HeaderEdits, HostHeader,
+    HostPattern, IpRange, Limits, MatchRule, Method, PartSettings, ProbeSettings, RouteLimits, RouteSettings,
+    Segment, StoreSettings, Template,
 };
 pub use source::{Disk, FileSource, NoFiles, Source, SourceMap};

@@ -8,7 +8,7 @@ use toml::de::DeValue;
 use crate::code::{Code, Severity};
 use crate::diagnostic::{Diagnostic, Finding};
 use crate::read::{Context, Node, Value};
-use crate::settings::{DependencySettings, GatewaySettings, RouteSettings, StoreSettings};
+use crate::settings::{CacheSettings, DependencySettings, GatewaySettings, RouteSettings, StoreSettings};
 use crate::shape::File;
 use crate::source::{Disk, FileSource, SourceMap};
 use crate::{check, lower, render_human, rest, syntax, waiver};
@@ -24,11 +24,13 @@ pub struct Loaded {
     pub store: StoreSettings,
     /// What is called: the same order as `policy.dependencies`.
     pub dependencies: Vec<DependencySettings>,
+    /// What is asked before that: the same order as `policy.caches`.
+    pub caches: Vec<CacheSettings>,
     /// What is answered: the same order as `policy.routes`.
     pub routes: Vec<RouteSettings>,
     /// Where every rule was written.
     pub sources: SourceMap,
-    /// Warnings and notes, by place; of more than 100, the first 100 and a note with the number of the rest.
+    /// Warnings and notes, by place; of more than 100, 100 and a note with the number of the rest, warnings first.
     pub warnings: Vec<Diagnostic>,
     /// Warnings and notes that the file waives, with its reasons.
     pub waived: Vec<Waived>,
@@ -113,6 +115,7 @@ pub fn parse(text: &str, file: &str, files: &dyn FileSource) -> Result<Loaded, V
         gateway: lowered.gateway,
         store: lowered.store,
         dependencies: lowered.dependencies,
+        caches: lowered.caches,
         routes: lowered.routes,
         sources: SourceMap::new(file, text, sources),
         warnings: rest::bounded(warnings),

@@ -114,12 +114,13 @@ fn inside(place: &Place, text: &str) -> std::ops::Range<usize> {
 ///   "line": 12, "column": 1, "end": { "line": 12, "column": 8 },
 ///   "help": "..." , "fix": { "line": 12, "column": 1, "end": { "line": 12, "column": 8 }, "replacement": "..." },
 ///   "related": [{ "message": "...", "line": 3, "column": 1, "end": { "line": 3, "column": 8 } }],
-///   "docs": "docs/diagnostics/BS0101.md"
+///   "docs": "docs/diagnostics/BS0101.md", "not_shown": null
 /// }
 /// ```
 ///
 /// Lines and columns count from 1, columns in characters; `end` is the first position after the text. `label`,
-/// `help` and `fix` are null where there is none. Keys are only ever added.
+/// `help` and `fix` are null where there is none. `not_shown` has the numbers of further `errors`, `warnings` and `notes`
+/// where a finding says that there are (BS0610). Keys are only ever added.
 pub fn render_json(diagnostics: &[Diagnostic]) -> Value {
     diagnostics.iter().map(one_json).collect()
 }
@@ -138,6 +139,9 @@ fn one_json(diagnostic: &Diagnostic) -> Value {
         }).collect::<Value>(),
         "fix": diagnostic.fix.as_ref().map(|fix| {
             placed(json!({ "replacement": fix.replacement }), &fix.place)
+        }),
+        "not_shown": diagnostic.not_shown.map(|counts| {
+            json!({ "errors": counts.errors, "warnings": counts.warnings, "notes": counts.notes })
         }),
     });
     object = placed(object, &diagnostic.place);

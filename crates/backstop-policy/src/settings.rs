@@ -6,7 +6,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use backstop_engine::policy::{DependencyId, Mode, Origin, RouteId, StatusSet};
+use backstop_engine::policy::{CacheId, DependencyId, Mode, Origin, RouteId, StatusSet};
 
 pub use crate::value::{Address, HostPattern, IpRange, MatchRule, Method, Segment, Template};
 
@@ -100,6 +100,29 @@ pub struct DependencySettings {
     pub origin: Origin,
 }
 
+/// `cache` of routes: what is asked before a dependency.
+#[derive(Clone, Debug)]
+pub struct CacheSettings {
+    /// Its position in `policy.caches` and in `Loaded::caches`.
+    pub id: CacheId,
+    /// Its name: address and database.
+    pub name: Box<str>,
+    /// Where it listens.
+    pub address: Address,
+    /// Its database.
+    pub database: u32,
+    /// How long it is waited for.
+    pub timeout: Duration,
+    /// Longest time to connect.
+    pub connect: Duration,
+    /// What every key begins with.
+    pub prefix: Box<str>,
+    /// The largest value, in bytes.
+    pub value_bytes: u64,
+    /// Where it was written.
+    pub origin: Origin,
+}
+
 /// `probe` of a dependency: a GET that finds out whether it works again while its breaker is open or half open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbeSettings {
@@ -154,7 +177,7 @@ pub struct RouteSettings {
     pub parts: Vec<PartSettings>,
     /// Whether a request with `Cookie` may be answered from a copy: the field is removed before forwarding.
     pub ignore_cookie: bool,
-    /// The evidence that its alternative is used by, if that counts.
+    /// The evidence about its alternative, whether or not it counts at this moment.
     pub evidence: Option<EvidenceSettings>,
     /// Where it was written.
     pub origin: Origin,

@@ -202,7 +202,7 @@ fallback_in_flight = 5
 otherwise          = { omit = { status = 200 } }
 "#;
     assert_snapshot!(shown(fragment), @r#"
-    error[BS0107]: `fallback_in_flight` belongs to the classes `public_read`, `optional`
+    error[BS0107]: `fallback_in_flight` belongs to the classes `public_read`, `cached_read`, `optional`
      --> policy.toml:7:1
       |
     7 | fallback_in_flight = 5
@@ -333,6 +333,7 @@ fn programs_get_stable_json() {
         "label": null,
         "line": 2,
         "message": "unknown key `store.paht`",
+        "not_shown": null,
         "related": [],
         "severity": "error"
       }

@@ -2,6 +2,7 @@
 
 mod support;
 
+use backstop_engine::time::Wall;
 use backstop_policy::{Code, Severity, render_human, render_json};
 use support::{diagnosed, loaded, other_read, read, says};
 
@@ -42,6 +43,24 @@ fn evidence_counts_while_it_is_valid() {
     ] {
         says(&with(bad), &[code]);
     }
+}
+
+/// The date of the machine may be wrong while it starts. What is not valid today is warned of and goes to whoever can
+/// judge it at each call.
+#[test]
+fn evidence_that_is_not_valid_today_is_judged_again_at_each_call() {
+    let with = |line: &str| {
+        let fragment =
+            read(&format!("alternative = {{ dependency = \"replica\", verified = 'written/{line}' }}"));
+        says(&fragment, &[Code::EvidenceNotValid]);
+        let verified = loaded(&fragment).policy.routes[0].alternative.unwrap().verified.unwrap();
+        (verified.valid_from, verified.valid_until)
+    };
+    let second = |second: i64| Wall::from_unix_ns(second * 1_000_000_000);
+    // 2026-12-01, 2027-01-02, 2026-10-01 and 2026-11-30 in UTC, from `date -u -d DATE +%s`.
+    let before = |wall: Wall| Wall::from_unix_ns(wall.as_unix_ns() - 1);
+    assert_eq!(with("measured = 2026-12-01"), (second(1_796_083_200), before(second(1_798_848_000))));
+    assert_eq!(with("valid_until = 2026-11-29"), (second(1_790_812_800), before(second(1_795_996_800))));
 }
 
 #[test]

@@ -78,7 +78,10 @@ alternative = { dependency = "replica", verified = "evidence/replica.toml" }
     assert_eq!(alternative.dependency, DependencyId(1));
     // The last nanosecond of 2027-01-01 in UTC.
     let valid_until = Wall::from_unix_ns((1_798_761_600 + 86_400) * 1_000_000_000 - 1);
-    let verified = Verified { rate_per_second: 500, concurrency: 20, valid_until, policy: [0; 32] };
+    // The first nanosecond of 2026-10-01 in UTC.
+    let valid_from = Wall::from_unix_ns(1_790_812_800 * 1_000_000_000);
+    let verified =
+        Verified { rate_per_second: 500, concurrency: 20, valid_from, valid_until, policy: [0; 32] };
     assert_eq!(alternative.verified, Some(verified));
     let evidence = loaded.routes[0].evidence.clone().unwrap();
     assert_eq!((&*evidence.file, evidence.p95), ("evidence/replica.toml", Duration::from_millis(80)));

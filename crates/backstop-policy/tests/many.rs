@@ -2,7 +2,7 @@
 
 mod support;
 
-use backstop_policy::{Code, Severity, render_human, render_json};
+use backstop_policy::{Code, Counts, Severity, render_human, render_json};
 use insta::assert_snapshot;
 use support::{diagnosed, parsed};
 
@@ -18,16 +18,16 @@ fn the_first_hundred_findings_are_told_and_the_number_of_the_rest() {
     assert_eq!(hundred.len(), 100);
     assert!(hundred.iter().all(|finding| finding.code == Code::UnknownKey));
 
-    for (count, message) in [(101, "1 more finding is not shown"), (5000, "4900 more findings are not shown")]
-    {
-        let (_, found) = diagnosed(&unknown_keys(count));
-        assert_eq!(found.len(), 101, "{count}");
+    for (many, message) in [(101, "1 more error is not shown"), (5000, "4900 more errors are not shown")] {
+        let (_, found) = diagnosed(&unknown_keys(many));
+        assert_eq!(found.len(), 101, "{many}");
         for (finding, line) in found[..100].iter().zip(2..) {
             assert_eq!((finding.code, finding.place.start.line), (Code::UnknownKey, line));
             assert!(finding.help.is_some(), "{finding:?}");
         }
         assert_eq!((found[100].code, &*found[100].message), (Code::NotShown, message));
         assert_eq!(found[100].place.start.line, 102);
+        assert_eq!(Counts::of(&found).errors, many);
         assert_eq!(render_json(&found)[100]["severity"], "note");
     }
 }
@@ -36,7 +36,7 @@ fn the_first_hundred_findings_are_told_and_the_number_of_the_rest() {
 fn the_rest_is_told_as_a_note() {
     let (text, found) = diagnosed(&unknown_keys(300));
     assert_snapshot!(render_human(&found[100..], &text, false), @r#"
-    note[BS0610]: 200 more findings are not shown
+    note[BS0610]: 200 more errors are not shown
        --> policy.toml:102:1
         |
     102 | paht100 = 100
@@ -53,7 +53,10 @@ fn of_many_warnings_those_that_are_not_waived_are_told() {
     let used = "[dependency.catalog]\nurl = \"http://127.0.0.1:9001\"\n";
     // 150 dependencies that nothing uses, and the note on drills.
     let warnings = parsed(&(many.clone() + used)).1.unwrap().warnings;
-    assert_eq!((warnings.len(), &*warnings[100].message), (101, "51 more findings are not shown"));
+    assert_eq!(
+        (warnings.len(), &*warnings[100].message),
+        (101, "50 more warnings and 1 more note are not shown")
+    );
     assert!(warnings.iter().all(|warning| warning.severity() < Severity::Error));
 
     let waiver = "[check]\nallow = [{ code = \"BS0514\", reason = \"kept for later\" }]\n";
@@ -61,6 +64,39 @@ fn of_many_warnings_those_that_are_not_waived_are_told() {
     assert_eq!((loaded.warnings.len(), loaded.waived.len()), (1, 150));
     let (_, refused) = diagnosed("[check]\nallow = [{ code = \"BS0610\", reason = \"x\" }]\n");
     assert_eq!(refused[0].code, Code::UnknownWaiver, "what is not shown cannot be waived");
+}
+
+/// What is graver is told first, wherever it stands: a hundred notes never hide a warning.
+#[test]
+fn a_warning_behind_a_hundred_notes_is_told() {
+    let write = |number| {
+        format!(
+            "[route.w{number}.direct]\nmatch = \"PUT /w{number}\"\ndependency = \"catalog\"\ndeadline = \"1s\"\n\
+             in_flight = 1\n"
+        )
+    };
+    let read = |number| {
+        format!(
+            "[route.r{number}.public_read]\nmatch = \"GET /r{number}\"\ndependency = \"catalog\"\ndeadline = \"1s\"\n\
+             in_flight = 1\nfallback_in_flight = 1\nmax_age = \"60s\"\nkey = []\ncorrect = {{ type = \"text/plain\" }}\n"
+        )
+    };
+    let notes: String = (0..150).map(read).collect();
+    let fragment = notes
+        + &write(0)
+        + "[dependency.catalog]\nurl = \"http://127.0.0.1:9001\"\n[dependency.idle]\nurl = \"http://x\"\n";
+    let loaded = parsed(&fragment).1.unwrap();
+    let warnings: Vec<_> =
+        loaded.warnings.iter().filter(|finding| finding.severity() == Severity::Warning).collect();
+    assert_eq!(loaded.warnings.len(), 101);
+    assert!(warnings.iter().any(|finding| finding.code == Code::UnusedDependency), "{warnings:?}");
+    let counts = Counts::of(&loaded.warnings);
+    assert_eq!((counts.errors, counts.warnings), (0, warnings.len()));
+    assert!(counts.notes > 150, "{counts:?}");
+    let rest = counts.notes + counts.warnings - 100;
+    assert_eq!(loaded.warnings[100].message, format!("{rest} more notes are not shown"));
+    let places: Vec<_> = loaded.warnings[..100].iter().map(|finding| finding.place.bytes.start).collect();
+    assert!(places.is_sorted(), "what is told stands in the order of the file");
 }
 
 /// A line that nobody could read is named and not shown.

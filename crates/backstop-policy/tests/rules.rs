@@ -172,7 +172,15 @@ fn header_edits() {
         refused(&read(&edit), Code::ReservedHeader);
         accepted(&direct(&edit));
     }
-    refused(&direct("request_headers = { set = { via = \"x\" } }"), Code::ReservedHeader);
+    // A proxy must send Via (RFC 9110 section 7.6.3), and by it a loop is seen.
+    for name in ["via", "Via", "backstop-attempt"] {
+        refused(
+            &direct(&format!("request_headers = {{ set = {{ {name} = \"x\" }} }}")),
+            Code::ReservedHeader,
+        );
+        refused(&direct(&format!("request_headers = {{ remove = [{name:?}] }}")), Code::ReservedHeader);
+        refused(&read(&format!("request_headers = {{ remove = {name:?} }}")), Code::ReservedHeader);
+    }
     for value in ["a\\nb", "\\u0000", " a", "a ", "ñ", "a\\r\\nb: c"] {
         refused(&direct(&format!("request_headers = {{ set = {{ x-a = \"{value}\" }} }}")), Code::Header);
     }
@@ -354,6 +362,25 @@ fn listeners_never_share_an_address() {
     }
 }
 
+/// The same address in another spelling is the same address: of two in one list, half of all calls would go there, and
+/// what fails there would be tried there again.
+#[test]
+fn one_address_stands_once_in_a_list() {
+    let listed = |urls: &str| format!("[dependency.catalog]\nurl = {urls}\n");
+    for twice in [
+        r#"["http://10.0.0.7:9001", "http://10.0.0.7:9001"]"#,
+        r#"["http://catalog", "http://CATALOG:80/"]"#,
+        r#"["http://[::1]:9001", "http://[0:0:0:0:0:0:0:1]:9001"]"#,
+        r#"["http://10.0.0.7:9001", "http://[::ffff:10.0.0.7]:9001"]"#,
+        r#"["http://localhost:9001", "http://127.0.0.1:9001"]"#,
+        r#"["http://10.0.0.8:9001", "http://0.0.0.0:9001", "http://127.0.0.1:9001"]"#,
+    ] {
+        refused(&listed(twice), Code::Repeated);
+    }
+    accepted(&listed(r#"["http://catalog:9001", "http://catalog:9002", "http://10.0.0.7:9001"]"#));
+    accepted(&listed(r#"["http://127.0.0.1:9001", "http://127.0.0.2:9001", "http://[::1]:9001"]"#));
+}
+
 #[test]
 fn a_gateway_never_calls_itself() {
     let calls = |listen: &str, url: &str| addresses(&format!("{listen:?}"), None, url);
@@ -418,10 +445,10 @@ fn no_duration_is_shorter_than_a_millisecond() {
 
 #[test]
 fn everything_of_a_later_version_is_named_as_such() {
-    for class in ["cached_read", "guarded", "effect"] {
+    for class in ["guarded", "effect"] {
         refused(&format!("[route.x.{class}]\nmatch = \"GET /x\"\n"), Code::NotAvailable);
     }
-    for key in ["authorizer", "mode", "cache", "local_copy", "operation_id"] {
+    for key in ["authorizer", "mode", "operation_id"] {
         refused(&direct(&format!("{key} = {{}}")), Code::NotAvailable);
         refused(&read(&format!("{key} = {{}}")), Code::NotAvailable);
     }

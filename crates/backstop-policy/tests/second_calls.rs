@@ -70,6 +70,25 @@ fn alternatives() {
     says(&read("alternative = { dependency = \"catalog\" }"), &[Code::SameDependency]);
     let same_address = verified("evidence/replica.toml").replace("http://replica", "http://X:80/");
     says(&same_address, &[Code::SameDependency]);
+    let at = |first: &str, other: &str| {
+        verified("evidence/replica.toml").replace("http://x", first).replace("http://replica", other)
+    };
+    for (first, other) in [
+        ("http://localhost:9001", "http://127.0.0.1:9001"),
+        ("http://127.0.0.1:9001", "http://192.0.2.1:9001\", \"http://localhost:9001"),
+        ("http://[::ffff:10.0.0.7]:9001", "http://10.0.0.7:9001"),
+        ("http://[0:0::1]:9001", "http://[::1]:9001"),
+        ("http://0.0.0.0:9001", "http://127.0.0.1:9001"),
+        ("http://shop.localhost", "http://127.0.0.1:80"),
+    ] {
+        let list = |urls: &str| {
+            at(first, urls).replace(&format!("url = \"{urls}\""), &format!("url = [\"{urls}\"]"))
+        };
+        says(&list(other), &[Code::SameDependency]);
+    }
+    says(&at("http://127.0.0.1:9001", "http://127.0.0.1:9002"), &[]);
+    says(&at("http://127.0.0.1:9001", "http://127.0.0.2:9001"), &[]);
+    says(&at("http://127.0.0.1:9001", "http://[::1]:9001"), &[]);
     says(
         &verified("evidence/replica.toml").replace("in_flight = 10", "in_flight = 21"),
         &[Code::AboveVerified],

@@ -53,6 +53,8 @@ pub(crate) struct Marks {
     /// In the order of their generations.
     order: VecDeque<Mark>,
     horizon: u64,
+    /// When the latest of the forgotten marks was set.
+    horizon_set: Option<Mono>,
 }
 
 /// What was withdrawn, and when.
@@ -102,6 +104,21 @@ impl Marks {
         [path, target].iter().any(|name| self.latest.get(name).is_some_and(|mark| generation < *mark))
     }
 
+    /// Whether something that touches `target` was withdrawn at `moment` or later, or may have been.
+    pub(crate) fn withdrawn_since(&self, target: &Target, moment: Mono) -> bool {
+        if self.horizon_set.is_some_and(|set| set >= moment) {
+            return true;
+        }
+        if self.order.is_empty() {
+            return false;
+        }
+        let (path, target) = self.hash.names(target.site(), target.query());
+        [path, target]
+            .iter()
+            .filter(|name| self.latest.contains_key(*name))
+            .any(|name| self.order.iter().any(|mark| mark.name == *name && mark.set >= moment))
+    }
+
     /// Remembers the withdrawal of one target (`Some(query)`) or of all targets of a path (`None`).
     pub(crate) fn set(&mut self, site: &[u8], query: Option<Option<&str>>, generation: u64, now: Mono) {
         let (path, target) = self.hash.names(site, query.flatten());
@@ -122,8 +139,9 @@ impl Marks {
     }
 
     fn forget_oldest(&mut self) {
-        let Some(Mark { generation, name, .. }) = self.order.pop_front() else { return };
+        let Some(Mark { generation, name, set }) = self.order.pop_front() else { return };
         self.horizon = self.horizon.max(generation);
+        self.horizon_set = self.horizon_set.max(Some(set));
         if self.latest.get(&name).is_some_and(|latest| *latest <= self.horizon) {
             self.latest.remove(&name);
         }
@@ -190,6 +208,22 @@ pub(crate) mod tests {
         marks.prune(at(11));
         assert!(marks.refuse(&other, 4) && marks.refuse(&gone, 4) && !marks.refuse(&gone, 5));
         assert!(marks.latest.is_empty());
+    }
+
+    /// Answers that lie elsewhere have no ticket: they are told by the moment at which their read began.
+    #[test]
+    fn what_began_at_or_before_a_withdrawal_was_withdrawn() {
+        let mut marks = Marks::default();
+        let (a, b) = (Target::new("h", "/p", Some("a")), Target::new("h", "/p", Some("b")));
+        marks.set(a.site(), Some(Some("a")), 5, at(10));
+        assert!(marks.withdrawn_since(&a, at(10)) && !marks.withdrawn_since(&a, at(11)));
+        assert!(!marks.withdrawn_since(&b, at(0)));
+        marks.set(a.site(), None, 6, at(20));
+        assert!(marks.withdrawn_since(&b, at(20)) && !marks.withdrawn_since(&b, at(21)));
+        marks.prune(at(11));
+        let other = Target::new("h", "/q", None);
+        assert!(marks.withdrawn_since(&other, at(10)), "what was forgotten counts as withdrawn");
+        assert!(!marks.withdrawn_since(&other, at(11)));
     }
 
     #[test]

@@ -10,6 +10,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use backstop_engine::time::Mono;
+
 /// Routes that are told apart.
 const MAX_ROUTES: usize = 4096;
 
@@ -17,6 +19,8 @@ const MAX_ROUTES: usize = 4096;
 #[derive(Debug, Default)]
 pub(crate) struct Route {
     withdrawn: AtomicU64,
+    /// One more than the moment of it, in ns of the boot clock; 0 is never.
+    withdrawn_at: AtomicU64,
     stored: AtomicBool,
 }
 
@@ -24,6 +28,11 @@ impl Route {
     /// Whether what was read under a ticket of `generation` has been withdrawn.
     pub(crate) fn refuse(&self, generation: u64) -> bool {
         generation < self.withdrawn.load(Ordering::SeqCst)
+    }
+
+    /// Whether it was withdrawn at `moment` or later.
+    pub(crate) fn withdrawn_since(&self, moment: Mono) -> bool {
+        self.withdrawn_at.load(Ordering::SeqCst) > moment.as_ns()
     }
 
     /// Says that a copy is about to be stored. Called *before* [`Route::refuse`] is asked, so that a withdrawal which
@@ -35,8 +44,9 @@ impl Route {
     }
 
     /// Withdraws everything read under older tickets; says whether there may have been any copy.
-    pub(crate) fn withdraw(&self, generation: u64) -> bool {
+    pub(crate) fn withdraw(&self, generation: u64, now: Mono) -> bool {
         self.withdrawn.fetch_max(generation, Ordering::SeqCst);
+        self.withdrawn_at.fetch_max(now.as_ns().saturating_add(1), Ordering::SeqCst);
         self.stored.swap(false, Ordering::SeqCst)
     }
 }
@@ -81,11 +91,12 @@ mod tests {
     fn a_withdrawal_says_once_that_there_were_copies() {
         let routes = Routes::default();
         let route = routes.get("a").unwrap();
-        assert!(!route.withdraw(1));
+        assert!(!route.withdraw(1, Mono::from_ns(1)));
         route.about_to_store();
-        assert!(routes.get("a").unwrap().withdraw(2));
-        assert!(!route.withdraw(3));
+        assert!(routes.get("a").unwrap().withdraw(2, Mono::from_ns(2)));
+        assert!(!route.withdraw(3, Mono::from_ns(3)));
         assert!(route.refuse(2) && !route.refuse(3));
+        assert!(route.withdrawn_since(Mono::from_ns(3)) && !route.withdrawn_since(Mono::from_ns(4)));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use backstop_engine::admission::OnRelease;
 use backstop_engine::engine::Engine;
-use backstop_engine::flow::{Attempt, AttemptId, Decision, Event, Flow, Step};
+use backstop_engine::flow::{Attempt, AttemptId, Cached, Decision, Event, Filled, Flow, Step};
 use backstop_engine::policy::DependencyId;
 use backstop_engine::snapshot::CopyFacts;
 use backstop_engine::time::Mono;
@@ -25,6 +25,16 @@ use crate::upstream::Progress;
 pub(crate) trait Hands {
     /// What is known of the copy, from memory alone.
     fn peek(&mut self) -> Option<CopyFacts>;
+
+    /// Asks the route's cache.
+    fn lookup(&mut self, _until: Mono) -> impl Future<Output = Event> {
+        async { Event::Cached(Cached::NotAsked) }
+    }
+
+    /// Has the dependency read for everybody who asks for the same, or waits for such a read.
+    fn join(&mut self, _waiters: u32) -> impl Future<Output = Event> {
+        async { Event::Filled(Filled::Apart) }
+    }
 
     /// Calls the dependency.
     fn call(&mut self, attempt: Attempt, progress: &Progress) -> impl Future<Output = Event>;
@@ -56,6 +66,12 @@ pub(crate) async fn drive<H: Hands>(
         let event = match flow.step(clock.now()) {
             Step::Done(decision) => return decision,
             Step::Peek => Event::Known(hands.peek()),
+            Step::Lookup { until } => {
+                within(hands.lookup(until), clock, until).await.unwrap_or(Event::TimeUp(None))
+            }
+            Step::Join { until, waiters } => {
+                within(hands.join(waiters), clock, until).await.unwrap_or(Event::TimeUp(None))
+            }
             Step::Wait { until, dependency } => {
                 let released = within(waiters.released(dependency), clock, until).await;
                 released.map_or(Event::TimeUp(None), |()| Event::Released)

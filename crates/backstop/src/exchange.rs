@@ -15,7 +15,7 @@ use crate::request::{PartOf, Read, announces_content, ask_for_language, facts, i
 use crate::upload::UploadWatch;
 use crate::upstream::Upstream;
 
-use hands::Http;
+pub(crate) use hands::{Answer, Http};
 
 /// A request on its way to a route.
 #[derive(Debug)]

@@ -98,6 +98,40 @@ pub fn describe_copy(
     headers.append(CACHE_STATUS, value(status));
 }
 
+/// Describes an answer from a shared cache, or from a read that many share.
+pub fn describe_shared(
+    headers: &mut HeaderMap,
+    age: Duration,
+    lifetime: Option<Duration>,
+    from: SharedFrom,
+    speaker: &Speaker,
+) {
+    headers.insert(AGE, HeaderValue::from(age.as_secs()));
+    let mut status = String::with_capacity(64);
+    status.push_str(&speaker.name);
+    status.push_str(match from {
+        SharedFrom::Cache => "; hit",
+        SharedFrom::OwnRead => "; fwd=miss",
+        SharedFrom::AnothersRead => "; fwd=miss; collapsed",
+    });
+    if let Some(lifetime) = lifetime {
+        let left = lifetime.as_secs().min(1 << 31) as i64 - age.as_secs().min(1 << 31) as i64;
+        let _infallible = write!(status, "; ttl={left}");
+    }
+    headers.append(CACHE_STATUS, value(status));
+}
+
+/// Where an answer comes from that others may get too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharedFrom {
+    /// A shared cache.
+    Cache,
+    /// The dependency, which this request had read.
+    OwnRead,
+    /// The dependency, which another request had read (`collapsed`, RFC 9211 section 2.6).
+    AnothersRead,
+}
+
 /// Tells what went wrong with the next hop, where the speaker is a gateway.
 pub fn describe_failure(headers: &mut HeaderMap, refusal: &Refusal, speaker: &Speaker) {
     if !speaker.is_gateway {

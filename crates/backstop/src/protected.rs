@@ -15,6 +15,7 @@ use crate::correct::Rules;
 use crate::driver::Waiters;
 use crate::fields::Speaker;
 use crate::fixed::Fixed;
+use crate::flights::Flights;
 use crate::json::NotAPointer;
 use crate::request::target;
 
@@ -36,6 +37,7 @@ pub(crate) struct Shared {
     pub(crate) waiters: Waiters,
     pub(crate) withdrawals: Withdrawals,
     pub(crate) budget: Budget,
+    pub(crate) flights: Arc<Flights>,
 }
 
 /// What came of withdrawals, as far as requests saw it.
@@ -93,7 +95,9 @@ impl Backstop {
         let waiters = Waiters::of(&engine);
         let withdrawals = Withdrawals::default();
         let budget = Budget::default();
-        Ok(Self { shared: Arc::new(Shared { engine, clock, copies, speaker, waiters, withdrawals, budget }) })
+        let flights = Arc::new(Flights::new());
+        let shared = Shared { engine, clock, copies, speaker, waiters, withdrawals, budget, flights };
+        Ok(Self { shared: Arc::new(shared) })
     }
 
     /// As [`Backstop::new`], inside a service, with copies in memory only.

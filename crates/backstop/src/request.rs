@@ -84,8 +84,8 @@ fn has_credential(parts: &Parts) -> bool {
     parts.extensions.get::<Personal>().is_some() || (!examined && shows())
 }
 
-/// A request on a `public_read` route, made ready to be sent on.
-#[derive(Debug)]
+/// A request on a route that keeps its reads, made ready to be sent on.
+#[derive(Clone, Debug)]
 pub struct Read {
     /// Its facts.
     pub facts: RequestFacts,

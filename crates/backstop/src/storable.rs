@@ -81,6 +81,19 @@ impl Freshness {
     }
 }
 
+/// How long an answer may be used without asking at all, in good times: while it is fresh, where the origin says for how
+/// long that is, and not at all where it wants to be asked (RFC 9111 sections 4.2 and 5.2.2). Where it says nothing, it
+/// leaves it to whoever keeps it (section 4.2.2).
+pub fn unasked(headers: &HeaderMap) -> OriginLimit {
+    let said = storable(headers, false);
+    match (said.limit, said.lifetime) {
+        (OriginLimit::Never, _) => OriginLimit::Never,
+        (_, Some(lifetime)) => OriginLimit::WhileFresh(lifetime),
+        (OriginLimit::WhileFresh(lifetime), None) => OriginLimit::WhileFresh(lifetime),
+        (OriginLimit::Unlimited | OriginLimit::UpTo(_), None) => OriginLimit::Unlimited,
+    }
+}
+
 /// The age that an answer already has when it comes (RFC 9111 section 5.1): the first member, ignored unless it is a
 /// non-negative integer.
 pub fn received_age(headers: &HeaderMap) -> Duration {

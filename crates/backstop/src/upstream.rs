@@ -9,8 +9,13 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use backstop_engine::failure::{Cause, Failure, FailureKind, Phase, Sent};
 use backstop_engine::flow::{Attempt, ClientFault};
+use backstop_engine::policy::CacheId;
+use backstop_engine::time::Mono;
+use backstop_store::{CopyKey, StoredCopy};
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response};
+
+use crate::fill::{Fill, Landing};
 
 /// Calls a dependency.
 pub trait Upstream<B> {
@@ -33,11 +38,41 @@ pub trait Upstream<B> {
         progress: &Progress,
     ) -> impl Future<Output = Result<Response<Self::Body>, CallError<Self::Error>>>;
 
+    /// What a shared cache has for a read. An upstream without caches is not asked for any.
+    fn cached(
+        &self,
+        _cache: CacheId,
+        _key: &CopyKey,
+        _request: &HeaderMap,
+        _until: Mono,
+    ) -> impl Future<Output = CacheAnswer> {
+        async { CacheAnswer::NotAsked }
+    }
+
+    /// Has a read made for everybody who asks for the same ([`Fill::join`]), where it goes on also when this future is
+    /// dropped. An upstream that cannot do that lets everybody make a call of its own.
+    fn fill(&self, _fill: Fill) -> impl Future<Output = Landing<Self::Body>> {
+        async { Landing::apart() }
+    }
+
     /// The content of a request without any, for sending it once more; `None` if this upstream cannot. Then no request is
     /// repeated and no other dependency is asked.
     fn no_content(&self) -> Option<B> {
         None
     }
+}
+
+/// What a shared cache has for a read.
+#[derive(Debug)]
+pub enum CacheAnswer {
+    /// A copy for it.
+    Copy(Box<StoredCopy>),
+    /// It answered, and has none.
+    Miss,
+    /// It gave no answer.
+    Failed,
+    /// It was not asked, for a reason of one's own.
+    NotAsked,
 }
 
 /// An answer that broke off in its body. What was passed on stays passed on; the client's connection must end visibly.

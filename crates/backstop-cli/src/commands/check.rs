@@ -1,6 +1,6 @@
 //! `backstop check POLICY`.
 
-use backstop_policy::{Diagnostic, Severity, render_human, render_json};
+use backstop_policy::{Counts, render_human, render_json};
 
 use crate::args::{Check, Format};
 use crate::exit::Exit;
@@ -12,9 +12,8 @@ pub(crate) fn check(arguments: &Check, printer: Printer) -> Exit {
         Ok(loaded) => (loaded.warnings, loaded.waived, loaded.sources.text().to_owned()),
         Err(refused) => (refused.diagnostics, Vec::new(), refused.text),
     };
-    let count =
-        |severity| findings.iter().filter(|finding: &&Diagnostic| finding.severity() == severity).count();
-    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    // What is not shown counts too.
+    let Counts { errors, warnings, .. } = Counts::of(&findings);
     match arguments.format {
         Format::Json => printer.line(format_args!("{:#}", render_json(&findings))),
         Format::Human => {

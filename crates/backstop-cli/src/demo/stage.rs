@@ -130,23 +130,23 @@ impl Stage {
     pub(super) fn through_backstop(&self, rate: u32, lasts: Duration, board: &Arc<Board>) -> Plan {
         let max_age = self.max_age;
         let mut plan = plan(self.gateway, f64::from(rate), lasts);
-        for language in LANGUAGES {
-            let check = move |response: &_| check::product(response, language, max_age);
-            plan = plan.kind(products(language).weight(2).check(check));
+        for product in products(max_age) {
+            plan = plan.kind(product);
         }
-        plan = plan.kind(recommendations().check(check::recommendations));
+        let of_products = PRODUCTS * LANGUAGES.len() as u32;
+        plan = plan.kind(recommendations().weight(of_products / 4).check(check::recommendations));
         let board = Arc::clone(board);
         plan.on_sample(move |sample| {
-            let face = if sample.kind < LANGUAGES.len() { Face::Product } else { Face::Recommendations };
+            let is_product = u32::try_from(sample.kind).is_ok_and(|kind| kind < of_products);
+            let face = if is_product { Face::Product } else { Face::Recommendations };
             board.through_backstop(face, sample);
         })
     }
 
     pub(super) fn direct_products(&self, rate: u32, lasts: Duration, board: &Arc<Board>) -> Plan {
         let mut plan = plan(self.plain_catalog.addr(), f64::from(rate) * 0.8, lasts);
-        for language in LANGUAGES {
-            let check = move |response: &_| check::product(response, language, Duration::MAX);
-            plan = plan.kind(products(language).check(check));
+        for product in products(Duration::MAX) {
+            plan = plan.kind(product);
         }
         let board = Arc::clone(board);
         plan.on_sample(move |sample| board.direct(Face::Product, sample))
@@ -164,9 +164,13 @@ fn plan(target: SocketAddr, rate: f64, lasts: Duration) -> Plan {
     Plan::new(target, rate, lasts).connections(4000).timeout(CLIENT_PATIENCE).drain(DRAIN)
 }
 
-fn products(language: &'static str) -> Kind {
-    let targets = (1..=PRODUCTS).map(|id| format!("/products/{id}"));
-    Kind::get("/products/1").targets(targets).header("Accept-Language", language)
+/// Every product in every language, each with a check of its own.
+fn products(max_age: Duration) -> impl Iterator<Item = Kind> {
+    let all = (1..=PRODUCTS).flat_map(|id| LANGUAGES.map(|language| (id, language)));
+    all.map(move |(id, language)| {
+        let check = move |response: &_| check::product(response, id, language, max_age);
+        Kind::get(&format!("/products/{id}")).header("Accept-Language", language).check(check)
+    })
 }
 
 fn recommendations() -> Kind {

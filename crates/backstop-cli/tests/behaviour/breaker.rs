@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use backstop_lab::origin::{Behaviour, Matcher};
+use backstop_lab::client::Connection;
+use backstop_lab::origin::{Behaviour, Gate, Matcher};
 
-use crate::support::shop::{HOST, SPANISH};
-use crate::support::{Policy, Shop, expect, product, products, run};
+use crate::support::shop::{GET_PRODUCT_1, HOST, SPANISH};
+use crate::support::{BOUND, Outcomes, Policy, Shop, expect, product, products, run};
 
 const BREAKER: &str = "breaker = { window = \"10s\", min_calls = 4, failures = \"50%\", open = \"5s\", probes = 2 }\nrecovery = { start = \"100%\" }";
 
@@ -71,12 +72,12 @@ fn no_more_than_the_probes_try_it_at_once() {
             shop.get("1").await;
         }
         shop.origin.reset();
-        let gate = backstop_lab::origin::Gate::new();
+        let gate = Gate::new();
         shop.origin.default(products("second").gate(&gate));
         shop.hand.advance(Duration::from_secs(6));
         let before = asked(&shop);
         let opened = async {
-            gate.wait_for_waiting(2, crate::support::BOUND).await.unwrap();
+            gate.wait_for_waiting(2, BOUND).await.unwrap();
             // The two that were not probes have their copies already; two more are refused as well.
             for _ in 0..2 {
                 shop.gateway.get("/p/1", &SPANISH).await;
@@ -115,15 +116,60 @@ fn a_write_tries_nothing_out() {
 #[test]
 fn what_is_nobodys_failure_opens_nothing() {
     run(async {
+        // Answers about the request.
         let shop = guarded().await;
         shop.origin.on(Matcher::any(), Behaviour::status(404));
         for _ in 0..40 {
             assert_eq!(shop.get("9").await.status(), 404);
         }
-        shop.origin.reset();
-        shop.origin.default(products("second"));
-        expect::live(&shop.get("1").await, 200, &product("1", "second", "es"));
+        is_closed(&shop).await;
+
+        // Clients that leave while the origin works.
+        let shop = guarded().await;
+        for number in 1..=40 {
+            let gate = Gate::new();
+            shop.origin.on(Matcher::any(), products("slow").gate(&gate));
+            let mut client = Connection::open(shop.gateway.addr).await.unwrap();
+            client.send(GET_PRODUCT_1).await.unwrap();
+            gate.wait_for_waiting(1, BOUND).await.unwrap();
+            client.reset().unwrap();
+            let left = Outcomes { normal: 1, abandoned: number, ..Outcomes::default() };
+            expect::outcomes(&shop.gateway, left).await;
+            gate.open();
+        }
+        is_closed(&shop).await;
+
+        // Requests that the route's own limit refuses: four are held.
+        let shop = guarded().await;
+        let gate = Gate::new();
+        shop.origin.on(Matcher::any(), products("held").gate(&gate));
+        let refused = async {
+            gate.wait_for_waiting(4, BOUND).await.unwrap();
+            for _ in 0..40 {
+                expect::refused(&shop.get("1").await, 503, "outcome=rejected, reason=capacity");
+            }
+            gate.open();
+        };
+        let held = async { tokio::join!(shop.get("1"), shop.get("1"), shop.get("1"), shop.get("1")) };
+        let ((one, two, three, four), ()) = tokio::join!(held, refused);
+        for answer in [one, two, three, four] {
+            expect::live(&answer, 200, &product("1", "held", "es"));
+        }
+        is_closed(&shop).await;
     });
+}
+
+/// The breaker has never opened, and the next request is asked.
+async fn is_closed(shop: &Shop) {
+    let metrics = shop.gateway.metrics().await;
+    assert_eq!(metrics.sum("backstop_breaker_phase", &["phase=\"closed\""]), 1.0);
+    assert_eq!(metrics.sum("backstop_breaker_events_total", &["event=\"trip\""]), 0.0);
+    assert_eq!(metrics.dependency_failures(), 0);
+    shop.origin.reset();
+    shop.origin.default(products("second"));
+    let before = asked(shop);
+    expect::live(&shop.get("1").await, 200, &product("1", "second", "es"));
+    assert_eq!(asked(shop), before + 1);
 }
 
 /// A gateway without a breaker goes on asking.
@@ -165,6 +211,7 @@ fn a_dependency_of_writes_is_tried_with_its_probe() {
         }
         assert_eq!(put(&shop).await, 503);
         assert_eq!(shop.origin.count_of("PUT", "/p/1"), 4, "three of four failed: open");
+        assert_eq!(shop.origin.count_of("GET", "/healthz"), 0, "the clock stands still: no interval is over");
         shop.origin.reset();
         shop.origin.default(products("second"));
         let waiting = async {
@@ -173,7 +220,7 @@ fn a_dependency_of_writes_is_tried_with_its_probe() {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(crate::support::BOUND, waiting).await.expect("it closes again");
+        tokio::time::timeout(BOUND, waiting).await.expect("it closes again");
         assert!(shop.origin.count_of("GET", "/healthz") >= 2, "two successes close it");
     });
 }

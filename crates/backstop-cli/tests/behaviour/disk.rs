@@ -77,7 +77,7 @@ fn an_unwritable_path_costs_no_request() {
     });
 }
 
-/// A file that is no store at all, and one whose end is missing: set aside, a new one begun, nothing served from it.
+/// A file that is text, and one that is bytes without any meaning: set aside, a new one begun, nothing served from it.
 #[test]
 fn a_damaged_file_is_set_aside() {
     run(async {

@@ -8,6 +8,8 @@ mod support;
 mod age;
 mod breaker;
 mod broken_answers;
+mod cache_outage;
+mod cached_read;
 mod client_errors;
 mod composed;
 mod composed_parts;

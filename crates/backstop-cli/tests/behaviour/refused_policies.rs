@@ -61,7 +61,7 @@ fn a_right_policy_is_accepted() {
 
 #[test]
 fn classes_of_later_versions_are_not_available() {
-    for class in ["cached_read", "guarded", "effect"] {
+    for class in ["guarded", "effect"] {
         let lines = "match = \"GET /later\"\ndependency = \"catalog\"\ndeadline = \"1s\"\nin_flight = 1";
         not_available(
             &accepted().route(&format!("later.{class}"), lines).text(),
@@ -82,14 +82,9 @@ fn tables_and_keys_of_later_versions_are_not_available() {
         accepted().dependency("other", address, line).text()
     };
     not_available(&dependency("tls = { verify = false }"), "tls = { verify = false }");
-    for line in [
-        "authorizer = \"sessions\"",
-        "cache = { url = \"redis://127.0.0.1:6379\" }",
-        "local_copy = { max_age = \"30s\" }",
-    ] {
-        let read = Policy::description(line);
-        not_available(&accepted().replace_route("description.public_read", &read).text(), line);
-    }
+    let line = "authorizer = \"sessions\"";
+    let read = Policy::description(line);
+    not_available(&accepted().replace_route("description.public_read", &read).text(), line);
 }
 
 /// The route negotiates languages and its key leaves them out: copies of all languages would be one.
@@ -166,6 +161,22 @@ fn exit_codes_tell_errors_warnings_and_neither_apart() {
     assert_eq!(code(&["check", "policy.toml"]), Some(0));
     assert_eq!(code(&["check", "--strict", "policy.toml"]), Some(1));
     assert_eq!(code(&["check", "missing.toml"]), Some(1));
+    // A warning behind more notes than are shown is a warning, and all are counted: 150 lanes of their own are noted, two
+    // dependencies that nothing asks are warned of.
+    let lane = |number: usize| {
+        Policy::description(&format!("match = \"GET /n{number}/{{id}}\"\nfallback_in_flight = 1"))
+    };
+    let address = "127.0.0.1:9".parse().unwrap();
+    let noted = (0..150)
+        .fold(accepted(), |policy, number| policy.route(&format!("n{number}.public_read"), &lane(number)));
+    let strict = |policy: &Policy| output(&["check", "--strict", "policy.toml"], &written(&policy.text()));
+    let (status, out, _) = strict(&noted);
+    assert_eq!(status.code(), Some(0), "{out}");
+    assert!(out.ends_with("policy.toml: accepted, 0 warnings\n"), "{out}");
+    let (status, out, _) = strict(&noted.dependency("idle", address, "").dependency("idler", address, ""));
+    assert_eq!(status.code(), Some(1), "{out}");
+    assert!(out.ends_with("policy.toml: accepted, 2 warnings\n"), "{out}");
+    assert!(out.contains("warning[BS0514]") && out.contains("more notes are not shown"), "{out}");
     assert_eq!(code(&["run", "missing.toml"]), Some(2));
     assert_eq!(code(&["check"]), Some(2));
 }

@@ -1,10 +1,10 @@
 //! Another dependency stands in within what was verified, and not for what is broken by the same thing.
 
-use backstop_lab::origin::{Answer, Behaviour, Matcher, Origin};
+use backstop_lab::origin::{Answer, Behaviour, Gate, Matcher, Origin};
 
 use crate::support::gateway::folder;
 use crate::support::shop::{HOST, SPANISH, down};
-use crate::support::{Gateway, Policy, expect, product, products, run};
+use crate::support::{BOUND, Gateway, Hand, Policy, expect, product, products, run};
 
 const EVIDENCE: &str = "dependency = \"replica\"\nrate = \"20/s\"\nconcurrency = 8\np95 = \"20ms\"\nmeasured = 2026-01-01\nvalid_until = 2099-01-01\nload = \"50 orders/s\"\n";
 
@@ -61,6 +61,87 @@ fn without_evidence_that_counts_nothing_stands_in() {
             let two = two(evidence, "", "").await;
             down(&two.primary).await;
             expect::no_copy(&two.gateway.get("/p/1", &SPANISH).await, "missing", "connect");
+            assert_eq!(two.replica.count(), 0);
+        }
+    });
+}
+
+/// Two routes name one replica, and one of them says what it bears: that is no evidence for the other.
+#[test]
+fn a_route_without_evidence_gets_nothing_of_anothers() {
+    run(async {
+        let (primary, replica) = (Origin::start().await.unwrap(), Origin::start().await.unwrap());
+        replica.default(products("replica"));
+        let verified = "alternative = { dependency = \"replica\", verified = \"replica.toml\" }";
+        let other = "match = \"GET /r/{id}\"\nalternative = { dependency = \"replica\" }";
+        let policy = Policy::empty()
+            .dependency("catalog", primary.addr(), "")
+            .dependency("replica", replica.addr(), "")
+            .route("description.public_read", &Policy::description(verified))
+            .route("review.public_read", &Policy::description(other));
+        let folder = folder();
+        std::fs::write(folder.join("replica.toml"), EVIDENCE).unwrap();
+        let gateway = Gateway::start_in(&folder, &policy);
+        gateway.hand().say("sync on");
+        down(&primary).await;
+        let refused = gateway.get("/r/1", &SPANISH).await;
+        expect::no_copy(&refused, "missing", "connect");
+        assert_eq!(replica.count(), 0);
+        assert_eq!(gateway.get("/p/1", &SPANISH).await.text(), product("1", "replica", "es"));
+        assert_eq!(replica.count(), 1);
+    });
+}
+
+/// A gateway that starts before its clock is set sees evidence of a day to come. Once the date is right, it counts.
+#[test]
+fn evidence_that_lay_ahead_at_the_start_counts_once_its_day_has_come() {
+    run(async {
+        // 2090-01-01 in UTC; whatever the date is today, it lies ahead.
+        let ahead = EVIDENCE.replace("2026-01-01", "2090-01-01");
+        let two = two(Some(&ahead), "", "").await;
+        down(&two.primary).await;
+        expect::no_copy(&two.gateway.get("/p/1", &SPANISH).await, "missing", "connect");
+        assert_eq!(two.replica.count(), 0);
+        let mut hand = two.gateway.hand();
+        let to = |hand: &mut Hand, wall: i64| {
+            let from = hand.reading().wall;
+            hand.wall(wall - from);
+        };
+        // 3 786 912 000 s after 1970 is 2090-01-01T00:00:00Z.
+        const FIRST_NS: i64 = 3_786_912_000 * 1_000_000_000;
+        to(&mut hand, FIRST_NS - 1);
+        two.gateway.get("/p/1", &SPANISH).await;
+        assert_eq!(two.replica.count(), 0, "a nanosecond before that day");
+        to(&mut hand, FIRST_NS);
+        assert_eq!(two.gateway.get("/p/1", &SPANISH).await.text(), product("1", "replica", "es"));
+        assert_eq!(two.replica.count(), 1);
+        hand.say("sync off");
+        two.gateway.get("/p/1", &SPANISH).await;
+        assert_eq!(two.replica.count(), 1, "a date that nobody vouches for");
+    });
+}
+
+/// Who cannot stand in takes no time from the call: an answer after 290 of 300 ms is the answer (60 % of the 294 ms for calls
+/// would be 176 ms). And the service's own 503 reaches whoever can have no copy.
+#[test]
+fn an_alternative_without_evidence_changes_nothing() {
+    run(async {
+        let expired = EVIDENCE.replace("2099-01-01", "2026-02-01");
+        for evidence in [None, Some(expired.as_str())] {
+            let two = two(evidence, "", "").await;
+            let gate = Gate::new();
+            two.primary.on(Matcher::any(), products("late").gate(&gate));
+            let late = async {
+                gate.wait_for_waiting(1, BOUND).await.unwrap();
+                two.gateway.hand().advance(std::time::Duration::from_millis(290));
+                gate.open();
+            };
+            let (answer, ()) = tokio::join!(two.gateway.get("/p/1", &SPANISH), late);
+            expect::live(&answer, 200, &product("1", "late", "es"));
+            two.primary.on(Matcher::any(), Answer::new(503).body(b"mine".to_vec()));
+            let own = [SPANISH.as_slice(), &[("Authorization", "Bearer x")]].concat();
+            let answer = two.gateway.get("/p/1", &own).await;
+            assert_eq!((answer.status(), answer.text()), (503, "mine".to_owned()));
             assert_eq!(two.replica.count(), 0);
         }
     });

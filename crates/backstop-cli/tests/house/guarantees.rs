@@ -73,9 +73,34 @@ fn every_number_is_given_once_and_in_order() {
 fn every_decision_names_tests_that_exist() {
     let files = rust();
     let tests = tests(&files);
+    let mut wrong = Vec::new();
     for document in documents().iter().filter(|document| document.path.starts_with("docs/adr/")) {
         for name in paragraphs(&document.text, "\nHeld by ").into_iter().flat_map(quoted) {
-            assert!(tests.contains(name), "{}: there is no test {name}", document.path);
+            if !tests.contains(name) {
+                wrong.push(format!("{}: there is no test {name}", document.path));
+            }
+        }
+        for name in quoted(evidence(&document.text)).filter(|name| is_sentence(name)) {
+            if !tests.contains(name) {
+                wrong.push(format!("{}: there is no test {name}", document.path));
+            }
         }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// What a decision rests on.
+fn evidence(decision: &str) -> &str {
+    let after = decision.split("\n## Evidence\n").nth(1).unwrap_or_default();
+    after.split("\n## ").next().unwrap_or_default()
+}
+
+/// Whether a name can only be a test's: a sentence of at least four words. Settings and functions have fewer, and metrics
+/// begin with the product's name.
+fn is_sentence(name: &str) -> bool {
+    let words: Vec<&str> = name.split('_').collect();
+    let is_word = |word: &&str| {
+        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    };
+    words.len() >= 4 && !name.starts_with("backstop_") && words.iter().all(is_word)
 }

@@ -33,6 +33,15 @@ pub fn copy(response: &Response, body: &str, age: u64, reason: &str) {
     assert_eq!(response.header("content-length"), Some(body.len().to_string().as_str()));
 }
 
+/// A copy of this age in whole seconds, served without the dependency being asked.
+#[track_caller]
+pub fn copy_without_forwarding(response: &Response, body: &str, age: u64, reason: &str) {
+    assert_eq!((response.status(), response.text().as_str()), (200, body), "{:?}", response.head);
+    let mark = format!("outcome=fallback, source=snapshot, age={age}, reason={reason}");
+    assert_eq!(response.header("backstop"), Some(mark.as_str()));
+    assert!(response.header("cache-status").unwrap_or_default().starts_with("edge; hit"));
+}
+
 /// As [`copy`], whatever the method and the body.
 #[track_caller]
 pub fn marked_as_copy(response: &Response, age: u64, reason: &str) {

@@ -8,6 +8,13 @@ use backstop_lab::client;
 #[derive(Clone, Debug)]
 pub struct Metrics(Vec<(String, f64)>);
 
+/// Whether the reference says that only series of this metric are shown that are not zero.
+fn may_be_absent(name: &str) -> bool {
+    const REFERENCE: &str = include_str!("../../../../docs/reference/metrics.md");
+    let row = format!("| `{name}` |");
+    REFERENCE.lines().any(|line| line.starts_with(&row) && line.contains("Only series that are not zero"))
+}
+
 impl Metrics {
     pub async fn read(admin: SocketAddr) -> Self {
         let response = client::get(admin, "/metrics", &[]).await.expect("the operators' port answers");
@@ -22,13 +29,16 @@ impl Metrics {
         Self(samples.map(|(name, value)| (name.to_owned(), value.parse().expect("a number"))).collect())
     }
 
-    /// The sum of all series of a metric that have every given label, such as `outcome="normal"`.
+    /// The sum of all series of a metric that have every given label, such as `outcome="normal"`. There must be one, unless
+    /// the reference says that this metric shows only what is not zero: a name or a label that nobody writes is no zero.
     pub fn sum(&self, name: &str, labels: &[&str]) -> f64 {
         let of_name = self.0.iter().filter(|(series, _)| series.split('{').next() == Some(name));
-        of_name
+        let values: Vec<f64> = of_name
             .filter(|(series, _)| labels.iter().all(|label| series.contains(label)))
-            .map(|(_, value)| value)
-            .sum()
+            .map(|(_, value)| *value)
+            .collect();
+        assert!(!values.is_empty() || may_be_absent(name), "no series {name} with {labels:?}");
+        values.iter().sum()
     }
 
     /// Requests of all routes with this outcome.

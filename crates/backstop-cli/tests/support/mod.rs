@@ -12,12 +12,14 @@ pub mod hooks;
 pub mod metrics;
 pub mod page;
 pub mod policy;
+pub mod redis;
 pub mod shop;
 
 pub use gateway::Gateway;
 pub use hooks::{Hand, Reading};
 pub use metrics::{Metrics, Outcomes};
 pub use policy::Policy;
+pub use redis::Redis;
 pub use shop::{Shop, product, products};
 
 use std::time::Duration;

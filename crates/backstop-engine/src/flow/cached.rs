@@ -74,7 +74,7 @@ impl Flow {
             }
         }
         let verdict = match cached {
-            Cached::Hit(facts) => self.judge_cached(&facts, now),
+            Cached::Hit(facts) => self.judge_unasked(&facts, self.ttl(), now),
             Cached::Miss | Cached::Failed | Cached::NotAsked => Err(CopyRefusal::Missing),
         };
         self.trace.note(now.mono, self.route().rules.origins.route, Note::Cached(verdict));
@@ -117,7 +117,8 @@ impl Flow {
             return;
         }
         self.state = match filled {
-            Filled::Shared(account, facts) => match self.judge_cached(&facts, now) {
+            // Its age is what the read took. Not even a short `ttl` sends everybody who waited for it to call for itself.
+            Filled::Shared(account, facts) => match self.judge_unasked(&facts, self.read_time(), now) {
                 Ok(age) => State::Answer(shared(account, age)),
                 Err(_) => State::Place,
             },
@@ -139,16 +140,25 @@ impl Flow {
         };
     }
 
-    /// Whether an answer of the cache, or of a read for many, may be given now: no older than the `ttl`, and as long as
-    /// the origin lets it be used without being asked.
-    fn judge_cached(&self, facts: &CopyFacts, now: Now) -> Result<Duration, CopyRefusal> {
-        let rules = self.route().rules.class.cached().ok_or(CopyRefusal::Missing)?;
-        let rules = CopyRules {
-            max_age: rules.ttl,
-            after_restart: rules.read.after_restart,
-            override_origin: rules.read.override_origin,
-        };
-        judge(Some(facts), &rules, &now)
+    fn ttl(&self) -> Duration {
+        self.route().rules.class.cached().map_or(Duration::ZERO, |cached| cached.ttl)
+    }
+
+    /// The oldest that a read for many may be when it comes.
+    fn read_time(&self) -> Duration {
+        self.route()
+            .rules
+            .class
+            .cached()
+            .map_or(Duration::ZERO, |cached| cached.ttl.max(cached.fill.deadline))
+    }
+
+    /// Whether an answer may be given now without the dependency being asked by this very request: no older than that,
+    /// and as long as the origin lets it be used without being asked.
+    fn judge_unasked(&self, facts: &CopyFacts, max_age: Duration, now: Now) -> Result<Duration, CopyRefusal> {
+        let read = self.route().rules.class.read().ok_or(CopyRefusal::Missing)?;
+        let (after_restart, override_origin) = (read.after_restart, read.override_origin);
+        judge(Some(facts), &CopyRules { max_age, after_restart, override_origin }, &now)
     }
 
     fn from_cache(&self, age: Duration) -> Answer {

@@ -11,7 +11,7 @@
 use std::time::Duration;
 
 use crate::admission::{Permit, Turn};
-use crate::alternative::UsedResource;
+use crate::alternative::{ANY_POLICY, UsedResource};
 use crate::failure::{Cause, Failure, FailureKind, NotAsked, Phase, Sent};
 use crate::outcome::Reason;
 use crate::policy::{Origin, RouteClass};
@@ -245,7 +245,7 @@ impl Flow {
             is_cause: self.full_resource == Some(*id),
             signal: watched.signal(now.mono, &bands.green, &bands.red),
         });
-        let stands_in = other.stand_in.try_acquire(used, &crate::alternative::ANY_POLICY, &now);
+        let stands_in = other.stand_in.try_acquire(rules.verified.as_ref(), used, &ANY_POLICY, &now);
         let note = stands_in.as_ref().map_or_else(|why| Note::NoAlternative(*why), |_| Note::Alternative);
         self.trace.note(now.mono, rules.origin, note);
         let Ok(permit) = stands_in else { return false };
@@ -275,7 +275,16 @@ impl Flow {
         let rules = &self.route().rules;
         let once_more =
             rules.retry.is_some_and(|retry| retry.owner == Owner::Backstop && self.tries < retry.attempts);
-        self.may_repeat() && !self.stood_in && (once_more || rules.alternative.is_some())
+        self.may_repeat() && !self.stood_in && (once_more || self.another_may_be_asked())
+    }
+
+    /// Whether there is evidence by which another dependency may be asked. Where there is none, the route is one without an
+    /// alternative: the call has the whole time, and its answer is the answer.
+    fn another_may_be_asked(&self) -> bool {
+        self.route().rules.alternative.is_some_and(|rules| {
+            let stand_in = &self.engine.dependency(rules.dependency).stand_in;
+            stand_in.counts(rules.verified.as_ref(), &ANY_POLICY, &self.begun).is_ok()
+        })
     }
 
     fn is_safe(&self) -> bool {

@@ -6,12 +6,15 @@
 //! | `reference` | the contract once more, as one naive function |
 //! | `contract` | the contract's own sentences, each with its values written out |
 //! | `table` | every class, failure, status, copy and method against the reference |
-//! | `lane`, `queue`, `late`, `parts`, `settlement`, `time`, `trace` | one subject each |
+//! | `cached` | reads through a shared cache |
+//! | `evidence`, `lane`, `queue`, `late`, `parts`, `settlement`, `time`, `trace` | one subject each |
 //! | `model`, `requests`, `property` | many flows at once against plain counters |
 //! | `crowd` | thousands of flows that are cancelled or panic |
 
+mod cached;
 mod contract;
 mod crowd;
+mod evidence;
 mod lane;
 mod late;
 mod model;

@@ -5,6 +5,7 @@
 //! is never served: it is a miss, and it is counted.
 
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use backstop_engine::time::Mono;
 use backstop_store::codec::{decode_copy, encode_copy};
@@ -77,13 +78,19 @@ impl Lane {
         }))
     }
 
-    /// Stores a copy for as long as the settings say, in place of what was there.
+    /// Stores a copy for a time, in place of what was there.
     ///
     /// # Errors
     /// If the cache did not confirm it. Unless it was not sent, it may be stored all the same, also later.
-    pub async fn set_copy(&self, key: &CopyKey, copy: &StoredCopy, until: Mono) -> Result<(), CacheError> {
+    pub async fn set_copy(
+        &self,
+        key: &CopyKey,
+        copy: &StoredCopy,
+        ttl: Duration,
+        until: Mono,
+    ) -> Result<(), CacheError> {
         let value = encode_copy(0, key, copy);
-        self.set(&self.key(key), &value, self.shared().settings.ttl, until).await
+        self.set(&self.key(key), &value, ttl, until).await
     }
 
     /// Removes a copy. Whether there was one.

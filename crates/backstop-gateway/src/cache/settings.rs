@@ -17,8 +17,6 @@ pub struct CacheSettings {
     pub username: Option<Box<str>>,
     /// The password for `AUTH`. Without it, nothing is sent, whatever the name.
     pub password: Option<Box<str>>,
-    /// How long the server keeps a copy.
-    pub ttl: Duration,
     /// How long one command may take, with the wait for a connection.
     pub timeout: Duration,
     /// The longest that establishing a connection to one socket address may take, until the server has answered on it.
@@ -34,13 +32,12 @@ pub struct CacheSettings {
 
 impl CacheSettings {
     /// Defaults for everything that has one.
-    pub fn new(addresses: Vec<Address>, ttl: Duration, timeout: Duration, connect: Duration) -> Self {
+    pub fn new(addresses: Vec<Address>, timeout: Duration, connect: Duration) -> Self {
         Self {
             addresses,
             database: 0,
             username: None,
             password: None,
-            ttl,
             timeout,
             connect,
             prefix: "backstop".into(),
@@ -58,7 +55,6 @@ impl fmt::Debug for CacheSettings {
             .field("username", &self.username)
             // What is printed is kept somewhere.
             .field("password", &self.password.as_ref().map(|_| "..."))
-            .field("ttl", &self.ttl)
             .field("timeout", &self.timeout)
             .field("connect", &self.connect)
             .field("prefix", &self.prefix)
@@ -75,7 +71,7 @@ mod tests {
     #[test]
     fn a_password_is_never_printed() {
         let second = Duration::from_secs(1);
-        let mut settings = CacheSettings::new(vec![Address::new("127.0.0.1", 6379)], second, second, second);
+        let mut settings = CacheSettings::new(vec![Address::new("127.0.0.1", 6379)], second, second);
         settings.password = Some("hunter2".into());
         let printed = format!("{settings:?}");
         assert!(printed.contains("password: Some(\"...\")") && !printed.contains("hunter2"), "{printed}");

@@ -11,10 +11,11 @@ use prometheus_client::metrics::MetricType;
 use super::{Everything, series};
 
 /// Every phase by name, in the order in which a dependency goes through them.
-const PHASES: [&str; 7] = ["closed", "open", "half_open", "ramp", "watch", "forced_open", "forced_closed"];
+pub(super) const PHASES: [&str; 7] =
+    ["closed", "open", "half_open", "ramp", "watch", "forced_open", "forced_closed"];
 
 /// The name of a phase.
-const fn name(phase: Phase) -> &'static str {
+pub(super) const fn name(phase: Phase) -> &'static str {
     match phase {
         Phase::Closed => "closed",
         Phase::Open { .. } => "open",

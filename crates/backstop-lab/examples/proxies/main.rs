@@ -1,7 +1,7 @@
 //! CPU per request of Backstop beside nginx's, in one interleaved run.
 //!
-//! Three kinds of work: an answer of 1 KiB passed through, an outage answered from copies, and a load of which most is
-//! refused at the limit. The proxy under test runs on core 0 alone with one thread; origin and load share core 1. The same
+//! Four kinds of work: an answer of 1 KiB passed through, the same checked and kept as a copy, an outage answered from
+//! copies, and a load of which most is refused at the limit. The proxy under test runs on core 0 alone with one thread; origin and load share core 1. The same
 //! open-loop load goes to both in turn, round by round, so a change of the machine's speed meets both. CPU is the
 //! process's time on a core as the scheduler counts it, over the answers that came.
 

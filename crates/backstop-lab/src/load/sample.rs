@@ -80,8 +80,8 @@ pub struct Sample {
     pub kind: usize,
     /// When it should have been sent, from the start of the run.
     pub intended: Duration,
-    /// From the intended time until it was handed to the kernel.
-    pub send_lag: Duration,
+    /// From the intended time until it was handed to the kernel; `None` if there never was a connection to hand it to.
+    pub send_lag: Option<Duration>,
     /// From the intended time until the answer was whole, or had failed.
     pub latency: Duration,
     /// The status, where there was a head.

@@ -71,7 +71,7 @@ pub struct KindSummary {
     pub body_bytes: u64,
     /// From the intended time until the answer was whole; failures are not in it.
     pub latency: Latency,
-    /// From the intended time until the request was handed to the kernel.
+    /// From the intended time until the request was handed to the kernel; those without a connection are not in it.
     pub send_lag: Latency,
 }
 

@@ -98,7 +98,10 @@ impl Count {
     }
 
     fn add(&mut self, sample: &Sample) {
-        self.send_lag.saturating_record(nanoseconds(sample.send_lag));
+        // What was never sent says nothing of how late the generator is: a zero would make it look punctual.
+        if let Some(send_lag) = sample.send_lag {
+            self.send_lag.saturating_record(nanoseconds(send_lag));
+        }
         let counts = &mut self.counts;
         counts.body_bytes += sample.body_bytes;
         if let Some(failure) = sample.failure {

@@ -29,7 +29,7 @@ async fn send(shared: &Shared, job: Job, kept: Option<Connection>) -> (Sample, O
         sequence: job.sequence,
         kind: job.kind,
         intended: Duration::from_nanos(job.intended_ns.saturating_sub(shared.started_ns)),
-        send_lag: Duration::ZERO,
+        send_lag: None,
         latency: Duration::ZERO,
         status: None,
         failure: None,
@@ -67,7 +67,7 @@ async fn exchange(
         None => Connection::open_within(shared.plan.target, shared.plan.timeout).await?,
     };
     let sent = connection.send(&prepared.requests[job.request]).await;
-    sample.send_lag = since(job.intended_ns);
+    sample.send_lag = Some(since(job.intended_ns));
     sent?;
     let response = connection.read_response_to(&prepared.method).await?;
     Ok((response, connection))

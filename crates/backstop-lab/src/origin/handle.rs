@@ -121,8 +121,9 @@ impl Origin {
         self.0.shared.rules().set_default(behaviour.into());
     }
 
-    /// Back to the start: no rule, the default behaviour, connections served, nothing recorded or counted. Open
-    /// connections and requests in flight go on. Reachability is not changed.
+    /// No rule any more, the behaviour of an origin that was just started, connections served. What is over is forgotten
+    /// and counters are zero. Open connections and requests in flight go on and stay counted, in the peaks too; of an open
+    /// connection it stays recorded that it is there. Reachability and whether raw bytes are recorded do not change.
     pub fn reset(&self) {
         self.0.shared.rules().reset();
         self.0.shared.set_on_accept(OnAccept::Serve);

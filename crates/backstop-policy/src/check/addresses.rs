@@ -3,6 +3,7 @@
 //! `[::]` is every address, those of IPv4 included (a socket of IPv6 takes both unless told otherwise), and `0.0.0.0`
 //! every one of IPv4. Which other addresses a machine has is not known here.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 
@@ -11,9 +12,10 @@ use crate::code::Code;
 use crate::default;
 use crate::diagnostic::Finding;
 use crate::read::{At, Context};
-use crate::value::{Address, IpRange, Listen};
+use crate::value::{Address, IpRange, Listen, Url};
 
 pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
+    twice_in_a_list(view, cx);
     let Some(gateway) = view.gateway() else { return };
     let listen = gateway.listen.iter().flat_map(|listen| &listen.value.0);
     let mut own: Vec<_> = listen
@@ -107,6 +109,46 @@ fn calls_itself(view: &View<'_>, own: &[Own], cx: &mut Context<'_>) {
                 None => finding
                     .help(format!("metrics are served on `{}` unless `admin` says otherwise", own.address)),
             });
+        }
+    }
+}
+
+/// Where an address surely leads, in whatever spelling it is written. Names are not resolved here: two of them are the
+/// same only if they are the same word.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Destination<'a> {
+    Ip(SocketAddr),
+    Name(&'a Address),
+}
+
+pub(super) fn destinations(address: &Address) -> Vec<Destination<'_>> {
+    let targets = targets(address);
+    if targets.is_empty() {
+        return vec![Destination::Name(address)];
+    }
+    targets.into_iter().map(Destination::Ip).collect()
+}
+
+/// One address is written twice in the list of one dependency.
+fn twice_in_a_list(view: &View<'_>, cx: &mut Context<'_>) {
+    for url in view.dependencies().filter_map(|dependency| dependency.table.value.url.as_ref()) {
+        let mut seen = HashMap::new();
+        for later in &url.value.0 {
+            let destinations = destinations(&later.value.0);
+            let first = destinations.iter().find_map(|destination| seen.get(destination)).copied();
+            let Some(first): Option<&At<Url>> = first else {
+                seen.extend(destinations.into_iter().map(|destination| (destination, later)));
+                continue;
+            };
+            let message = if first.value.0 == later.value.0 {
+                format!("`{}` stands twice in this list", later.value.0)
+            } else {
+                format!("`{}` and `{}` are one address", first.value.0, later.value.0)
+            };
+            cx.report(
+                Finding::new(Code::Repeated, later.bytes.clone(), message)
+                    .related(first.bytes.clone(), "first here"),
+            );
         }
     }
 }

@@ -1,5 +1,8 @@
 //! Alternative dependencies: truly another one, on other resources, within what was verified.
 
+use std::collections::HashSet;
+
+use crate::check::addresses::destinations;
 use crate::check::view::{DependencyView, RouteView};
 use crate::check::{Evidence, Verified, View};
 use crate::code::Code;
@@ -9,7 +12,7 @@ use crate::shape::AlternativeTable;
 
 pub(crate) fn check(view: &View<'_>, verified: &Verified, cx: &mut Context<'_>) {
     let mut told: Vec<&str> = Vec::new();
-    for (route, evidence) in view.routes().zip(verified.iter().map(Option::as_ref)) {
+    for (route, evidence) in view.routes().zip(verified.of_routes()) {
         let Some(alternative) = route.alternative() else { continue };
         let Some(name) = &alternative.value.dependency else { continue };
         let Some(other) = view.dependency(&name.value) else { continue };
@@ -20,7 +23,8 @@ pub(crate) fn check(view: &View<'_>, verified: &Verified, cx: &mut Context<'_>) 
             }
             shared(alternative, first, other, cx);
         }
-        if let Some(evidence) = evidence {
+        // What has expired is told already.
+        if let Some(evidence) = evidence.filter(|_| verified.may_be_asked(route)) {
             route_limit(route, alternative, evidence, other, cx);
             if !told.contains(&other.text()) {
                 told.push(other.text());
@@ -30,14 +34,11 @@ pub(crate) fn check(view: &View<'_>, verified: &Verified, cx: &mut Context<'_>) 
     }
 }
 
-/// The same name, or an address in common.
+/// The same name, or an address in common, in whatever spelling.
 fn is_same(first: DependencyView<'_>, other: DependencyView<'_>) -> bool {
-    let addresses = |of: DependencyView<'_>| -> Vec<_> {
-        let urls = of.table.value.url.iter().flat_map(|url| &url.value.0);
-        urls.map(|url| url.value.0.clone()).collect()
-    };
-    let theirs = addresses(other);
-    first.name.value == other.name.value || addresses(first).iter().any(|address| theirs.contains(address))
+    let ours: HashSet<_> = first.addresses().flat_map(destinations).collect();
+    first.name.value == other.name.value
+        || other.addresses().flat_map(destinations).any(|theirs| ours.contains(&theirs))
 }
 
 fn same(

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::check::View;
 use crate::check::view::DependencyView;
+use crate::check::{Verified, View};
 use crate::code::Code;
 use crate::default;
 use crate::diagnostic::Finding;
@@ -11,15 +11,15 @@ use crate::read::{At, Context};
 use crate::shape::BreakerTable;
 use crate::value::Method;
 
-pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
+pub(crate) fn check(view: &View<'_>, verified: &Verified, cx: &mut Context<'_>) {
     for dependency in view.dependencies() {
         probe(dependency, cx);
         let Some(breaker) = &dependency.table.value.breaker else { continue };
         pause(&breaker.value, cx);
         probes(dependency, &breaker.value, cx);
         closes(view, dependency, breaker, cx);
-        minimum(view, dependency, breaker, cx);
-        slow(view, dependency, &breaker.value, cx);
+        minimum(view, verified, dependency, breaker, cx);
+        slow(view, verified, dependency, &breaker.value, cx);
     }
 }
 
@@ -103,6 +103,7 @@ fn closes(view: &View<'_>, dependency: DependencyView<'_>, breaker: &At<BreakerT
 /// up, of its calls end in a window; and there are as many places as the routes let in, or as there are connections.
 fn minimum(
     view: &View<'_>,
+    verified: &Verified,
     dependency: DependencyView<'_>,
     breaker: &At<BreakerTable>,
     cx: &mut Context<'_>,
@@ -111,8 +112,9 @@ fn minimum(
     let window = table.window.as_ref().map_or(default::WINDOW, |window| window.value.0);
     let minimum = table.min_calls.as_ref().map_or(default::MIN_CALLS, |calls| calls.value.0);
     let ends = |time: Duration| window.as_nanos().div_ceil(time.as_nanos().max(1));
-    let callers = view.callers(dependency);
-    let times = callers.clone().filter_map(|route| Some((route.in_flight()?, route.first_call_time()?)));
+    let callers = view.may_ask(dependency, verified);
+    let times =
+        callers.clone().filter_map(|route| Some((route.in_flight()?, route.time_at(dependency, verified)?)));
     let Some(shortest) = times.clone().map(|(_, time)| time).min() else { return };
     if times.clone().count() < callers.count() {
         return;
@@ -133,11 +135,19 @@ fn minimum(
     ));
 }
 
-fn slow(view: &View<'_>, dependency: DependencyView<'_>, breaker: &BreakerTable, cx: &mut Context<'_>) {
+fn slow(
+    view: &View<'_>,
+    verified: &Verified,
+    dependency: DependencyView<'_>,
+    breaker: &BreakerTable,
+    cx: &mut Context<'_>,
+) {
     let Some(slow) = &breaker.slow else { return };
     let callers: Vec<_> = view
-        .callers(dependency)
-        .filter_map(|route| Some((route, route.first_call_time()?, route.common().deadline.as_ref()?)))
+        .may_ask(dependency, verified)
+        .filter_map(|route| {
+            Some((route, route.time_at(dependency, verified)?, route.common().deadline.as_ref()?))
+        })
         .collect();
     let blind: Vec<_> = callers.iter().filter(|(_, time, _)| slow.value.0 >= *time).collect();
     if blind.is_empty() {

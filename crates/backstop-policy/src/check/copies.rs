@@ -9,25 +9,25 @@ use crate::check::view::RouteView;
 use crate::code::Code;
 use crate::diagnostic::Finding;
 use crate::read::Context;
-use crate::shape::PublicReadTable;
+use crate::shape::KeptTable;
 use crate::value::is_json;
 
 const LONG_AGE: Duration = Duration::from_secs(24 * 3600);
 
 pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
-    let reads: Vec<_> = view.routes().filter(|route| route.public_read().is_some()).collect();
+    let reads: Vec<_> = view.routes().filter(|route| route.kept().is_some()).collect();
     for route in view.routes() {
-        if let Some(read) = route.public_read() {
+        if let Some(read) = route.kept() {
             missing_rules(route, read, cx);
             not_json(read, cx);
-            risks(read, cx);
+            risks(route, read, cx);
         }
         same_target_only(&reads, route, cx);
     }
 }
 
 /// Whether a rule looks at more than completeness.
-fn has_rule(read: &PublicReadTable) -> bool {
+fn has_rule(read: &KeptTable) -> bool {
     read.correct.as_ref().is_some_and(|correct| {
         let correct = &correct.value;
         correct.media_type.is_some()
@@ -36,7 +36,7 @@ fn has_rule(read: &PublicReadTable) -> bool {
     })
 }
 
-fn missing_rules(route: RouteView<'_>, read: &PublicReadTable, cx: &mut Context<'_>) {
+fn missing_rules(route: RouteView<'_>, read: &KeptTable, cx: &mut Context<'_>) {
     let place = route.entry.at.bytes.clone();
     if !has_rule(read) {
         let message = format!(
@@ -70,7 +70,7 @@ fn missing_rules(route: RouteView<'_>, read: &PublicReadTable, cx: &mut Context<
 }
 
 /// Rules that look into JSON, where the media type is another: nothing would ever be correct.
-fn not_json(read: &PublicReadTable, cx: &mut Context<'_>) {
+fn not_json(read: &KeptTable, cx: &mut Context<'_>) {
     let Some(correct) = read.correct.as_ref().map(|correct| &correct.value) else { return };
     let Some(media_type) = correct.media_type.as_ref().filter(|given| !is_json(&given.value.0)) else {
         return;
@@ -88,7 +88,7 @@ fn not_json(read: &PublicReadTable, cx: &mut Context<'_>) {
     }
 }
 
-fn risks(read: &PublicReadTable, cx: &mut Context<'_>) {
+fn risks(route: RouteView<'_>, read: &KeptTable, cx: &mut Context<'_>) {
     if let Some(place) = read.override_origin.as_ref().filter(|override_origin| override_origin.value) {
         let message = "copies are served although the origin may forbid old ones";
         cx.report(
@@ -103,7 +103,7 @@ fn risks(read: &PublicReadTable, cx: &mut Context<'_>) {
                 .help("run a time service and keep `verify`, unless this machine cannot have one"),
         );
     }
-    if let Some(place) = read.max_age.as_ref().filter(|age| age.value.0 > LONG_AGE) {
+    if let Some(place) = route.max_age().filter(|age| age.value.0 > LONG_AGE) {
         let message = "copies of more than a day may be served";
         cx.report(
             Finding::new(Code::LongMaxAge, place.bytes.clone(), message)

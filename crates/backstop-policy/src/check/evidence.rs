@@ -2,7 +2,12 @@
 //!
 //! A file that cannot be understood refuses the policy, like every other slip. One that is missing, not valid today or
 //! about another dependency does not: the rest of the policy holds without it, and none of the alternative is used.
+//!
+//! The date by which this judges is the one at which the file is read, and a machine's date may be wrong while it starts.
+//! So evidence that is not valid then is warned of and passed on all the same: whoever asks the alternative judges it anew,
+//! call by call.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -30,17 +35,43 @@ pub(crate) struct Evidence {
     pub(crate) load: Box<str>,
     pub(crate) measured: Date,
     pub(crate) valid_until: Date,
+    /// Whether it had expired when it was read.
+    pub(crate) is_expired: bool,
 }
 
-/// The evidence that counts, one entry per route in the file's order.
-pub(crate) type Verified = Vec<Option<Evidence>>;
+/// The evidence about each route's alternative.
+#[derive(Clone, Debug)]
+pub(crate) struct Verified {
+    /// One entry per route in the file's order.
+    of_routes: Vec<Option<Evidence>>,
+    /// The routes whose alternative may be asked: now, or once its evidence begins to count.
+    usable: HashSet<Box<str>>,
+}
+
+impl Verified {
+    /// One entry per route in the file's order, whether or not it counts today.
+    pub(crate) fn of_routes(&self) -> impl Iterator<Item = Option<&Evidence>> {
+        self.of_routes.iter().map(Option::as_ref)
+    }
+
+    /// Whether this route's alternative may ever be asked.
+    pub(crate) fn may_be_asked(&self, route: RouteView<'_>) -> bool {
+        self.usable.contains(route.text())
+    }
+}
 
 /// Files that were read already: each is reported once, however many routes name it.
 type Seen = Vec<(PathBuf, Option<Rc<Evidence>>)>;
 
 pub(crate) fn read(view: &View<'_>, files: &dyn FileSource, cx: &mut Context<'_>) -> Verified {
     let mut seen = Seen::new();
-    view.routes().map(|route| of_route(route, files, &mut seen, cx)).collect()
+    let of_routes: Vec<_> = view.routes().map(|route| of_route(route, files, &mut seen, cx)).collect();
+    let usable = view
+        .routes()
+        .zip(&of_routes)
+        .filter(|(_, evidence)| evidence.as_ref().is_some_and(|evidence| !evidence.is_expired));
+    let usable = usable.map(|(route, _)| route.text().into()).collect();
+    Verified { of_routes, usable }
 }
 
 fn of_route(
@@ -64,14 +95,17 @@ fn of_route(
     let evidence = match seen.iter().find(|(earlier, _)| *earlier == path) {
         Some((_, evidence)) => evidence.clone(),
         None => {
-            let evidence = read_file(&path, &verified.bytes, files, cx).map(Rc::new);
+            let evidence = read_file(&path, &verified.bytes, files, cx).map(|mut evidence| {
+                evidence.is_expired = evidence.valid_until.last < files.now();
+                Rc::new(evidence)
+            });
             seen.push((path.clone(), evidence.clone()));
             evidence
         }
     };
     let message = match evidence {
         Some(evidence) => {
-            return counts(alternative, name, &evidence, files.now(), cx).then(|| (*evidence).clone());
+            return is_about(alternative, name, &evidence, files.now(), cx).then(|| (*evidence).clone());
         }
         None => format!("`{}` is not there, so none of `{name}` is used", path.display()),
     };
@@ -83,8 +117,8 @@ fn of_route(
     None
 }
 
-/// Whether the evidence is about this dependency and valid now.
-fn counts(
+/// Whether the evidence is about this dependency. Says so too if it is not valid now.
+fn is_about(
     alternative: &At<AlternativeTable>,
     name: &str,
     evidence: &Evidence,
@@ -100,21 +134,23 @@ fn counts(
         );
         return false;
     }
-    let message = if evidence.valid_until.last < now {
-        format!("the evidence was valid until {}, so none of `{name}` is used", evidence.valid_until.text)
+    let (message, help) = if evidence.is_expired {
+        let until = &evidence.valid_until.text;
+        (
+            format!("the evidence was valid until {until}, so none of `{name}` is used"),
+            "measure it again: what it bears may have changed since",
+        )
     } else if evidence.measured.first > now {
-        format!(
-            "the evidence was measured on {}, which lies ahead, so none of `{name}` is used",
-            evidence.measured.text
+        let measured = &evidence.measured.text;
+        (
+            format!("the evidence was measured on {measured}, so none of `{name}` is used before then"),
+            "is the date of this machine right? Once it is, the evidence counts",
         )
     } else {
         return true;
     };
-    cx.report(
-        Finding::new(Code::EvidenceNotValid, place, message)
-            .help("measure it again: what it bears may have changed since"),
-    );
-    false
+    cx.report(Finding::new(Code::EvidenceNotValid, place, message).help(help));
+    true
 }
 
 fn read_file(
@@ -153,7 +189,7 @@ fn parse(text: &str, file: &str, cx: &mut Context<'_>) -> Option<Evidence> {
         rate(evidence, &mut inner);
     }
     let refused = inner.has_errors();
-    cx.adopt(inner.finish().0, text);
+    cx.adopt(inner.all().0, text);
     evidence.filter(|_| !refused).and_then(complete)
 }
 
@@ -188,5 +224,6 @@ fn complete(table: EvidenceTable) -> Option<Evidence> {
         load: table.load?.value.0,
         measured: table.measured?.value,
         valid_until: table.valid_until?.value,
+        is_expired: false,
     })
 }

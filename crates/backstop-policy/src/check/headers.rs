@@ -19,7 +19,7 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
             conflict(&edits.value, cx);
         }
         if let Some(edits) = &common.request_headers {
-            meaning(&edits.value, route.public_read().is_some(), cx);
+            meaning(&edits.value, route.kept().is_some(), cx);
         }
         if let Some(edits) = &common.response_headers {
             telling(&edits.value, cx);
@@ -53,6 +53,10 @@ fn conflict(edits: &HeaderEditsTable, cx: &mut Context<'_>) {
     }
 }
 
+/// Request fields by which gateways know a request: their own when it comes back (RFC 9110 section 7.6.3: a proxy must
+/// send `Via`), and one that was tried before.
+const PASSED: [&str; 2] = ["via", "backstop-attempt"];
+
 /// Request fields that change which answer comes.
 const MEANING: [&str; 8] = [
     "cache-control",
@@ -66,13 +70,18 @@ const MEANING: [&str; 8] = [
 ];
 
 fn meaning(edits: &HeaderEditsTable, has_copies: bool, cx: &mut Context<'_>) {
-    // By `via` the gateway knows its own requests when they come back.
-    let reserved = |name: &str| name == "via" || (has_copies && MEANING.contains(&name));
-    for name in set(edits).filter(|name| reserved(&name.value.0)) {
+    for name in set(edits).chain(removed(edits)).filter(|name| PASSED.contains(&&*name.value.0)) {
+        let message = format!("`{}` is not the policy's to change", name.value.0);
+        cx.report(
+            Finding::new(Code::ReservedHeader, name.bytes.clone(), message)
+                .help("leave it: by it gateways know a loop, and that a request was tried already"),
+        );
+    }
+    for name in set(edits).filter(|name| has_copies && MEANING.contains(&&*name.value.0)) {
         let message = format!("`{}` is not the policy's to set here", name.value.0);
         cx.report(
             Finding::new(Code::ReservedHeader, name.bytes.clone(), message)
-                .help("leave it: set for all, no answer would be whole, none could be kept, or a loop would go unnoticed"),
+                .help("leave it: set for all, no answer would be whole, or none could be kept"),
         );
     }
 }
@@ -114,7 +123,7 @@ fn negotiated_language(route: RouteView<'_>, cx: &mut Context<'_>) {
 }
 
 fn ignored_cookie(route: RouteView<'_>, cx: &mut Context<'_>) {
-    let Some(ignore) = route.public_read().and_then(|read| read.ignore_cookie.as_ref()) else { return };
+    let Some(ignore) = route.kept().and_then(|read| read.ignore_cookie.as_ref()) else { return };
     let mut edits = route.common().request_headers.iter();
     if ignore.value && !edits.any(|edits| removed(&edits.value).any(|name| &*name.value.0 == "cookie")) {
         let message = "the Cookie is ignored in the key, but the dependency still sees it";
@@ -127,7 +136,7 @@ fn ignored_cookie(route: RouteView<'_>, cx: &mut Context<'_>) {
 }
 
 fn removed_key_header(route: RouteView<'_>, cx: &mut Context<'_>) {
-    let Some(key) = route.public_read().and_then(|read| read.key.as_ref()) else { return };
+    let Some(key) = route.kept().and_then(|read| read.key.as_ref()) else { return };
     for part in &key.value.0 {
         let KeyPart::Header(header) = &part.value.0 else { continue };
         if let Some(edits) = &route.common().request_headers {

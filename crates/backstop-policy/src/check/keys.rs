@@ -10,7 +10,7 @@ use crate::check::view::RouteView;
 use crate::code::Code;
 use crate::diagnostic::Finding;
 use crate::read::{At, Context};
-use crate::shape::PublicReadTable;
+use crate::shape::KeptTable;
 use crate::suggest;
 use crate::value::KeyPartText;
 
@@ -27,7 +27,7 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
         let languages = route.languages().into_iter().flat_map(|languages| &languages.value.0);
         repeated(languages, |language| language.value.0.to_ascii_lowercase(), cx);
         prepared_languages(route, cx);
-        let Some(read) = route.public_read() else { continue };
+        let Some(read) = route.kept() else { continue };
         let key = || read.key.iter().flat_map(|key| &key.value.0);
         let echo = read.correct.iter().flat_map(|correct| &correct.value.echo);
         for part in key().chain(echo.flat_map(|echo| echo.value.entries.iter().map(|(_, part)| part))) {
@@ -119,7 +119,7 @@ fn path_parameter(route: RouteView<'_>, part: &At<KeyPartText>, cx: &mut Context
     });
 }
 
-fn language_without_languages(read: &PublicReadTable, part: &At<KeyPartText>, cx: &mut Context<'_>) {
+fn language_without_languages(read: &KeptTable, part: &At<KeyPartText>, cx: &mut Context<'_>) {
     if part.value.0 == KeyPart::Language && !has_languages(read) {
         let message = "`language` is the negotiated one, but the route states no `languages`";
         cx.report(
@@ -129,11 +129,11 @@ fn language_without_languages(read: &PublicReadTable, part: &At<KeyPartText>, cx
     }
 }
 
-fn has_languages(read: &PublicReadTable) -> bool {
+fn has_languages(read: &KeptTable) -> bool {
     read.languages.as_ref().is_some_and(|languages| !languages.value.0.is_empty())
 }
 
-fn language_in_key(read: &PublicReadTable, cx: &mut Context<'_>) {
+fn language_in_key(read: &KeptTable, cx: &mut Context<'_>) {
     let Some(languages) = read.languages.as_ref().filter(|languages| languages.value.0.len() > 1) else {
         return;
     };

@@ -109,7 +109,7 @@ fn one_connection(view: &View<'_>, cx: &mut Context<'_>) {
 }
 
 fn separate_lane(route: RouteView<'_>, cx: &mut Context<'_>) {
-    let lane = match (route.public_read(), route.optional()) {
+    let lane = match (route.kept(), route.optional()) {
         (Some(read), _) => read.fallback_in_flight.as_ref(),
         (_, Some(optional)) => optional.fallback_in_flight.as_ref(),
         _ => None,
@@ -126,9 +126,10 @@ fn separate_lane(route: RouteView<'_>, cx: &mut Context<'_>) {
 
 fn unmeasured(view: &View<'_>, cx: &mut Context<'_>) {
     let Some(first) = view.routes().next() else { return };
-    let each = view.routes().map(|route| match route.public_read() {
-        Some(_) => format!("`{}` (deadline, in_flight, max_age)", route.text()),
-        None => format!("`{}` (deadline, in_flight)", route.text()),
+    let each = view.routes().map(|route| {
+        let ttl = if route.cached_read().is_some() { ", ttl" } else { "" };
+        let max_age = if route.max_age().is_some() { ", max_age" } else { "" };
+        format!("`{}` (deadline, in_flight{ttl}{max_age})", route.text())
     });
     let listed = each.collect::<Vec<_>>().join(", ");
     cx.report(

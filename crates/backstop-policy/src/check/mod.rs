@@ -7,6 +7,7 @@ mod addresses;
 mod alternatives;
 mod answers;
 mod breaker;
+mod caches;
 mod composed;
 mod copies;
 mod evidence;
@@ -56,12 +57,13 @@ pub(crate) fn run(file: &File, files: &dyn FileSource, cx: &mut Context<'_>) -> 
     room::check(&view, cx);
     limits::check(&view, cx);
     copies::check(&view, cx);
+    caches::check(&view, cx);
     unused::check(&view, cx);
     resources::check(&view, cx);
-    breaker::check(&view, cx);
     recovery::check(&view, cx);
-    retries::check(&view, cx);
     let verified = evidence::read(&view, files, cx);
+    breaker::check(&view, &verified, cx);
+    retries::check(&view, &verified, cx);
     alternatives::check(&view, &verified, cx);
     Checked { answers: answers::read(&view, files, cx), verified }
 }

@@ -65,7 +65,7 @@ pub(crate) fn unknown(
 
 fn keeps_copies(view: &View<'_>, name: &At<Name>, cx: &mut Context<'_>) {
     let Some(target) = view.route(&name.value.0) else { return };
-    if target.public_read().is_none() {
+    if target.kept().is_none() {
         let message = format!("the route `{}` keeps no copies that could be withdrawn", name.value.0);
         cx.report(
             Finding::new(Code::NoCopies, name.bytes.clone(), message)

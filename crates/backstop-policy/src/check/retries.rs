@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use backstop_engine::retry::{BACKOFF_FIRST as BACKOFF, Owner};
 
-use crate::check::View;
 use crate::check::view::RouteView;
+use crate::check::{Verified, View};
 use crate::code::Code;
 use crate::diagnostic::Finding;
 use crate::read::{At, Context};
@@ -14,13 +14,13 @@ use crate::shape::RetryTable;
 /// With less than this left, no attempt is begun.
 const USEFUL: Duration = Duration::from_millis(10);
 
-pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
+pub(crate) fn check(view: &View<'_>, verified: &Verified, cx: &mut Context<'_>) {
     for route in view.routes() {
         let Some(retry) = route.retry() else { continue };
         owner(&retry.value, cx);
         if route.retries() {
             upstream_too(view, route, retry, cx);
-            time(view, route, retry, cx);
+            time(view, verified, route, retry, cx);
         }
     }
 }
@@ -55,9 +55,15 @@ fn upstream_too(view: &View<'_>, route: RouteView<'_>, retry: &At<RetryTable>, c
     });
 }
 
-fn time(view: &View<'_>, route: RouteView<'_>, retry: &At<RetryTable>, cx: &mut Context<'_>) {
+fn time(
+    view: &View<'_>,
+    verified: &Verified,
+    route: RouteView<'_>,
+    retry: &At<RetryTable>,
+    cx: &mut Context<'_>,
+) {
     let (Some(deadline), Some(all), Some(first)) =
-        (&route.common().deadline, route.call_time(), route.first_call_time())
+        (&route.common().deadline, route.call_time(), route.first_call_time(verified))
     else {
         return;
     };

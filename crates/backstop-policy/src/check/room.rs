@@ -20,7 +20,7 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
     let largest = in_memory.max(on_disk);
 
     for route in view.routes() {
-        let Some(read) = route.public_read() else { continue };
+        let Some(read) = route.kept() else { continue };
         let buffer = read.buffer.as_ref().map_or(default::BUFFER, |buffer| buffer.value.0);
         let bytes = read.buffer.as_ref().map_or(route.entry.at.bytes.clone(), |buffer| buffer.bytes.clone());
         let name = route.text();

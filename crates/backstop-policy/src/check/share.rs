@@ -7,7 +7,7 @@ use backstop_engine::retry::Owner;
 use backstop_engine::time::Mono;
 
 use crate::check::view::DependencyView;
-use crate::check::{RouteView, View};
+use crate::check::{RouteView, Verified, View};
 use crate::default;
 
 /// Of the time for calls, the first of two takes at most so many hundredths.
@@ -35,18 +35,46 @@ impl RouteView<'_> {
     /// The time for all calls of dependencies, if the route has a deadline.
     pub(crate) fn call_time(&self) -> Option<Duration> {
         let deadline = self.common().deadline.as_ref()?.value.0;
+        if let Some(cached) = self.cached_read() {
+            // Its calls belong to nobody who waits, and have a time of their own.
+            let fill = cached.fill.as_ref().and_then(|fill| fill.value.deadline.as_ref());
+            return Some(fill.map_or(default::FILL_DEADLINE.max(deadline), |time| time.value.0));
+        }
         let shares = Deadline::new(Mono::from_ns(0), deadline, self.direct().is_none());
         Some(Duration::from_nanos(shares.attempt_end().as_ns()))
     }
 
-    /// The time for the first call.
-    pub(crate) fn first_call_time(&self) -> Option<Duration> {
+    /// The time for the first call: less where another may follow, here or at a dependency that may stand in.
+    pub(crate) fn first_call_time(&self, verified: &Verified) -> Option<Duration> {
         let all = self.call_time()?;
-        Some(if self.retries() { all / 100 * FIRST_OF_TWO } else { all })
+        let is_first_of_two = self.retries() || verified.may_be_asked(*self);
+        Some(if is_first_of_two { all / 100 * FIRST_OF_TWO } else { all })
+    }
+
+    /// The time for a call of this dependency, which the route asks first or as its alternative.
+    pub(crate) fn time_at(&self, dependency: DependencyView<'_>, verified: &Verified) -> Option<Duration> {
+        let first = self.common().dependency.as_ref();
+        if first.is_none_or(|first| first.value == dependency.name.value) {
+            return self.first_call_time(verified);
+        }
+        // The first one may have failed at once.
+        self.call_time()
     }
 }
 
 impl<'a> View<'a> {
+    /// The routes that may ask this dependency, first or as an alternative that may be asked.
+    pub(crate) fn may_ask(
+        &self,
+        dependency: DependencyView<'a>,
+        verified: &Verified,
+    ) -> impl Iterator<Item = RouteView<'a>> + Clone {
+        self.callers(dependency).filter(move |route| {
+            let first = route.common().dependency.as_ref();
+            first.is_none_or(|first| first.value == dependency.name.value) || verified.may_be_asked(*route)
+        })
+    }
+
     /// From when on a call of this dependency counts as slow.
     pub(crate) fn slow(&self, dependency: DependencyView<'a>) -> Duration {
         let written = dependency.table.value.breaker.as_ref().and_then(|breaker| breaker.value.slow.as_ref());

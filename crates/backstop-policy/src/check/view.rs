@@ -5,10 +5,10 @@ use std::ops::Range;
 use crate::default;
 use crate::read::{At, Context, List};
 use crate::shape::{
-    AlternativeTable, Common, ComposedTable, DependencyTable, DirectTable, File, GatewayTable, OptionalTable,
-    PublicReadTable, ResourceTable, RetryTable, RouteEntry, RouteTable, StoreTable,
+    AlternativeTable, CachedReadTable, Common, ComposedTable, DependencyTable, DirectTable, File,
+    GatewayTable, KeptTable, OptionalTable, ResourceTable, RetryTable, RouteEntry, RouteTable, StoreTable,
 };
-use crate::value::{Language, MatchRule, Method, Name, Template};
+use crate::value::{Address, Language, MatchRule, Method, Name, PositiveTime, Template};
 
 /// The file as the checks see it.
 #[derive(Clone, Copy, Debug)]
@@ -120,13 +120,37 @@ impl<'a> RouteView<'a> {
     pub(crate) fn direct(&self) -> Option<&'a DirectTable> {
         match &self.entry.table {
             RouteTable::Direct(table) => Some(table),
-            RouteTable::PublicRead(_) | RouteTable::Optional(_) | RouteTable::Composed(_) => None,
+            RouteTable::PublicRead(_)
+            | RouteTable::CachedRead(_)
+            | RouteTable::Optional(_)
+            | RouteTable::Composed(_) => None,
         }
     }
 
-    pub(crate) fn public_read(&self) -> Option<&'a PublicReadTable> {
+    /// What it says about the answers that it keeps, if it keeps any.
+    pub(crate) fn kept(&self) -> Option<&'a KeptTable> {
         match &self.entry.table {
-            RouteTable::PublicRead(table) => Some(table),
+            RouteTable::PublicRead(table) => Some(&table.kept),
+            RouteTable::CachedRead(table) => Some(&table.kept),
+            RouteTable::Direct(_) | RouteTable::Optional(_) | RouteTable::Composed(_) => None,
+        }
+    }
+
+    pub(crate) fn cached_read(&self) -> Option<&'a CachedReadTable> {
+        match &self.entry.table {
+            RouteTable::CachedRead(table) => Some(table),
+            RouteTable::Direct(_)
+            | RouteTable::PublicRead(_)
+            | RouteTable::Optional(_)
+            | RouteTable::Composed(_) => None,
+        }
+    }
+
+    /// The age limit of its copies.
+    pub(crate) fn max_age(&self) -> Option<&'a At<PositiveTime>> {
+        match &self.entry.table {
+            RouteTable::PublicRead(table) => table.max_age.as_ref(),
+            RouteTable::CachedRead(table) => table.local_copy.as_ref()?.value.max_age.as_ref(),
             RouteTable::Direct(_) | RouteTable::Optional(_) | RouteTable::Composed(_) => None,
         }
     }
@@ -134,14 +158,20 @@ impl<'a> RouteView<'a> {
     pub(crate) fn optional(&self) -> Option<&'a OptionalTable> {
         match &self.entry.table {
             RouteTable::Optional(table) => Some(table),
-            RouteTable::Direct(_) | RouteTable::PublicRead(_) | RouteTable::Composed(_) => None,
+            RouteTable::Direct(_)
+            | RouteTable::PublicRead(_)
+            | RouteTable::CachedRead(_)
+            | RouteTable::Composed(_) => None,
         }
     }
 
     pub(crate) fn composed(&self) -> Option<&'a ComposedTable> {
         match &self.entry.table {
             RouteTable::Composed(route) => Some(&route.table),
-            RouteTable::Direct(_) | RouteTable::PublicRead(_) | RouteTable::Optional(_) => None,
+            RouteTable::Direct(_)
+            | RouteTable::PublicRead(_)
+            | RouteTable::CachedRead(_)
+            | RouteTable::Optional(_) => None,
         }
     }
 
@@ -150,6 +180,7 @@ impl<'a> RouteView<'a> {
         match &self.entry.table {
             RouteTable::Direct(_) => "direct",
             RouteTable::PublicRead(_) => "public_read",
+            RouteTable::CachedRead(_) => "cached_read",
             RouteTable::Optional(_) => "optional",
             RouteTable::Composed(_) => "composed",
         }
@@ -158,7 +189,8 @@ impl<'a> RouteView<'a> {
     /// The languages that it negotiates, if it does.
     pub(crate) fn languages(&self) -> Option<&'a At<List<Language>>> {
         match &self.entry.table {
-            RouteTable::PublicRead(table) => table.languages.as_ref(),
+            RouteTable::PublicRead(table) => table.kept.languages.as_ref(),
+            RouteTable::CachedRead(table) => table.kept.languages.as_ref(),
             RouteTable::Optional(table) => table.languages.as_ref(),
             RouteTable::Direct(_) | RouteTable::Composed(_) => None,
         }
@@ -178,7 +210,8 @@ impl<'a> RouteView<'a> {
     pub(crate) fn retry(&self) -> Option<&'a At<RetryTable>> {
         match &self.entry.table {
             RouteTable::Direct(_) | RouteTable::Composed(_) => None,
-            RouteTable::PublicRead(table) => table.retry.as_ref(),
+            RouteTable::PublicRead(table) => table.kept.retry.as_ref(),
+            RouteTable::CachedRead(table) => table.kept.retry.as_ref(),
             RouteTable::Optional(table) => table.retry.as_ref(),
         }
     }
@@ -187,7 +220,8 @@ impl<'a> RouteView<'a> {
     pub(crate) fn alternative(&self) -> Option<&'a At<AlternativeTable>> {
         match &self.entry.table {
             RouteTable::Direct(_) | RouteTable::Composed(_) => None,
-            RouteTable::PublicRead(table) => table.alternative.as_ref(),
+            RouteTable::PublicRead(table) => table.kept.alternative.as_ref(),
+            RouteTable::CachedRead(table) => table.kept.alternative.as_ref(),
             RouteTable::Optional(table) => table.alternative.as_ref(),
         }
     }
@@ -205,6 +239,11 @@ impl<'a> RouteView<'a> {
 impl<'a> DependencyView<'a> {
     pub(crate) fn text(&self) -> &'a str {
         &self.name.value.0
+    }
+
+    /// Where it listens.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = &'a Address> + use<'a> {
+        self.table.value.url.iter().flat_map(|url| &url.value.0).map(|url| &url.value.0)
     }
 
     pub(crate) fn connections(&self) -> u32 {

@@ -1,6 +1,7 @@
 //! From tables without errors to the engine's policy and the gateway's settings: defaults are filled in, names become
 //! positions.
 
+mod cache;
 mod composed;
 mod dependency;
 mod gateway;
@@ -8,11 +9,11 @@ mod health;
 mod route;
 mod second;
 
-use backstop_engine::policy::{Dependency, Origin, Policy, Route, StatusSet};
+use backstop_engine::policy::{CacheRules, Dependency, Origin, Policy, Route, StatusSet};
 
 use crate::check::{Checked, View};
 use crate::read::At;
-use crate::settings::{DependencySettings, GatewaySettings, RouteSettings, StoreSettings};
+use crate::settings::{CacheSettings, DependencySettings, GatewaySettings, RouteSettings, StoreSettings};
 use crate::shape::File;
 
 /// Everything a process needs.
@@ -22,6 +23,7 @@ pub(crate) struct Lowered {
     pub(crate) gateway: GatewaySettings,
     pub(crate) store: StoreSettings,
     pub(crate) dependencies: Vec<DependencySettings>,
+    pub(crate) caches: Vec<CacheSettings>,
     pub(crate) routes: Vec<RouteSettings>,
 }
 
@@ -35,7 +37,7 @@ pub(crate) fn lower(file: &File, checked: &Checked) -> Lowered {
         .map(|(index, dependency)| dependency::dependency(&view, index, dependency))
         .unzip();
     let otherwise = checked.answers.iter().cloned().chain(std::iter::repeat(None));
-    let verified = checked.verified.iter().map(Option::as_ref).chain(std::iter::repeat(None));
+    let verified = checked.verified.of_routes().chain(std::iter::repeat(None));
     let (engine_routes, routes): (Vec<Route>, Vec<_>) = view
         .routes()
         .zip(otherwise.zip(verified))
@@ -45,8 +47,9 @@ pub(crate) fn lower(file: &File, checked: &Checked) -> Lowered {
             (lowering.engine(otherwise, verified), lowering.settings(index, verified))
         })
         .unzip();
+    let (engine_caches, caches): (Vec<CacheRules>, Vec<_>) = cache::caches(&view).into_iter().unzip();
     let policy = Policy {
-        caches: Vec::new(),
+        caches: engine_caches,
         in_flight: gateway.in_flight,
         in_flight_origin: origin(view.gateway().and_then(|gateway| gateway.in_flight.as_ref())),
         resources: view.resources().map(second::resource).collect(),
@@ -54,7 +57,7 @@ pub(crate) fn lower(file: &File, checked: &Checked) -> Lowered {
         routes: engine_routes,
     };
     debug_assert_eq!(policy.validate(), Ok(()));
-    Lowered { policy, gateway, store: gateway::store(view.store()), dependencies, routes }
+    Lowered { policy, gateway, store: gateway::store(view.store()), dependencies, caches, routes }
 }
 
 /// Where a value was written, if it was.

@@ -8,12 +8,12 @@ use backstop_engine::policy::{
 };
 
 use super::gateway::route_limits;
-use super::{composed, origin, position, second, statuses};
+use super::{cache, composed, origin, position, second, statuses};
 use crate::check::{Evidence, RouteView, StandIn, View};
 use crate::default;
 use crate::read::{At, List};
 use crate::settings::{GatewaySettings, HeaderEdits, RouteSettings};
-use crate::shape::{CorrectTable, HeaderEditsTable, PublicReadTable, RouteTable};
+use crate::shape::{CorrectTable, HeaderEditsTable, KeptTable, RouteTable};
 use crate::value::Language;
 
 /// One route with what it refers to.
@@ -30,10 +30,11 @@ impl Lowering<'_> {
         let common = self.route.common();
         let lane = match &self.route.entry.table {
             RouteTable::Direct(_) | RouteTable::Composed(_) => None,
-            RouteTable::PublicRead(table) => table.fallback_in_flight.as_ref(),
+            RouteTable::PublicRead(table) => table.kept.fallback_in_flight.as_ref(),
+            RouteTable::CachedRead(table) => table.kept.fallback_in_flight.as_ref(),
             RouteTable::Optional(table) => table.fallback_in_flight.as_ref(),
         };
-        let unavailable = self.route.public_read().and_then(|read| read.unavailable_status.as_ref());
+        let unavailable = self.route.kept().and_then(|read| read.unavailable_status.as_ref());
         Route {
             name: self.route.text().into(),
             function: common.function.as_ref().map(|function| function.value.0.clone()),
@@ -57,7 +58,7 @@ impl Lowering<'_> {
     /// The gateway's part.
     pub(super) fn settings(&self, index: usize, verified: Option<&Evidence>) -> RouteSettings {
         let common = self.route.common();
-        let ignore_cookie = self.route.public_read().and_then(|read| read.ignore_cookie.as_ref());
+        let ignore_cookie = self.route.kept().and_then(|read| read.ignore_cookie.as_ref());
         RouteSettings {
             id: RouteId(position(index)),
             name: self.route.text().into(),
@@ -101,7 +102,13 @@ impl Lowering<'_> {
             RouteTable::Direct(table) => {
                 RouteClass::Direct(Direct { idle: table.idle.as_ref().map(|idle| idle.value.0) })
             }
-            RouteTable::PublicRead(table) => RouteClass::PublicRead(public_read(table)),
+            RouteTable::PublicRead(table) => RouteClass::PublicRead(kept(&table.kept, self.max_age())),
+            RouteTable::CachedRead(table) => RouteClass::CachedRead(cache::cached_read(
+                self.view,
+                self.route,
+                table,
+                kept(&table.kept, self.max_age()),
+            )),
             RouteTable::Optional(table) => {
                 let nothing = FixedAnswer { status: 204, media_type: "".into(), body: Box::default() };
                 let stand_in = stand_in.unwrap_or_else(|| Otherwise::Omit(nothing).into());
@@ -115,6 +122,11 @@ impl Lowering<'_> {
         }
     }
 
+    fn max_age(&self) -> Duration {
+        let ttl = self.route.cached_read().and_then(|cached| cached.cache.as_ref()?.value.ttl.as_ref());
+        self.route.max_age().or(ttl).map_or(Duration::ZERO, |age| age.value.0)
+    }
+
     fn origins(&self) -> RouteOrigins {
         let common = self.route.common();
         let origins = RouteOrigins {
@@ -126,10 +138,10 @@ impl Lowering<'_> {
         };
         match &self.route.entry.table {
             RouteTable::Direct(_) | RouteTable::Composed(_) => origins,
-            RouteTable::PublicRead(table) => RouteOrigins {
-                alternative: origin(table.max_age.as_ref()),
-                correct: origin(table.correct.as_ref()),
-                gone: origin(table.gone.as_ref()),
+            RouteTable::PublicRead(_) | RouteTable::CachedRead(_) => RouteOrigins {
+                alternative: origin(self.route.max_age()),
+                correct: origin(self.route.kept().and_then(|kept| kept.correct.as_ref())),
+                gone: origin(self.route.kept().and_then(|kept| kept.gone.as_ref())),
                 ..origins
             },
             RouteTable::Optional(table) => {
@@ -139,11 +151,11 @@ impl Lowering<'_> {
     }
 }
 
-fn public_read(table: &PublicReadTable) -> PublicRead {
+fn kept(table: &KeptTable, max_age: Duration) -> PublicRead {
     let gone = table.gone.as_ref().and_then(|gone| gone.value.status.as_ref());
     let choice = |flag: Option<&At<bool>>| flag.is_some_and(|flag| flag.value);
     PublicRead {
-        max_age: table.max_age.as_ref().map_or(Duration::ZERO, |age| age.value.0),
+        max_age,
         after_restart: table.after_restart.as_ref().map(|choice| choice.value.0).unwrap_or_default(),
         gone: match gone {
             Some(gone) => statuses(gone.value.0.iter().map(|status| status.value.0)),

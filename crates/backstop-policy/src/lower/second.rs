@@ -63,6 +63,7 @@ fn verified(evidence: &Evidence) -> Verified {
     Verified {
         rate_per_second: evidence.rate.per_second(),
         concurrency: evidence.concurrency,
+        valid_from: evidence.measured.first,
         valid_until: evidence.valid_until.last,
         policy: ANY_POLICY,
     }

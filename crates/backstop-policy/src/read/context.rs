@@ -131,20 +131,25 @@ impl<'a> Context<'a> {
         Origin(id)
     }
 
+    /// Everything gathered, as [`all`](Self::all) says; of many errors only the first are told.
+    pub(crate) fn finish(self) -> (Vec<Diagnostic>, Vec<Source>) {
+        let has_errors = self.has_errors();
+        let (diagnostics, sources) = self.all();
+        (if has_errors { rest::bounded(diagnostics) } else { diagnostics }, sources)
+    }
+
     /// Everything gathered: diagnostics by place, those of other files last, and the places.
     ///
     /// Warnings and notes judge a policy that could be run, so they are left out while there is an error: half of
-    /// them would only follow from it. Of many errors only the first are told.
-    pub(crate) fn finish(mut self) -> (Vec<Diagnostic>, Vec<Source>) {
+    /// them would only follow from it.
+    pub(crate) fn all(mut self) -> (Vec<Diagnostic>, Vec<Source>) {
         if self.has_errors() {
             self.diagnostics.retain(|diagnostic| diagnostic.severity() == Severity::Error);
         }
-        let has_errors = self.has_errors();
         let other_file = |diagnostic: &Diagnostic| diagnostic.text.as_ref().map(|_| diagnostic.file.clone());
         self.diagnostics.sort_by_cached_key(|diagnostic| {
             (other_file(diagnostic), diagnostic.place.bytes.start, diagnostic.code)
         });
-        let diagnostics = if has_errors { rest::bounded(self.diagnostics) } else { self.diagnostics };
-        (diagnostics, self.sources)
+        (self.diagnostics, self.sources)
     }
 }

@@ -6,7 +6,8 @@ use crate::value::{Count, Date, Name, PositiveTime, Rate, Text};
 
 table! {
     /// What a dependency was measured to bear as an alternative, in a TOML file of its own that `verified` names. Without
-    /// it, after `valid_until`, or if it is about another dependency, none of the alternative is used.
+    /// it, before `measured`, after `valid_until`, while the date cannot be believed, or if it is about another dependency,
+    /// none of the alternative is used.
     struct EvidenceTable {
         /// The dependency that was measured.
         "dependency" dependency: Name = Required;
@@ -16,7 +17,7 @@ table! {
         "concurrency" concurrency: Count = Required;
         /// The 95th percentile of the latency meanwhile.
         "p95" p95: PositiveTime = Required;
-        /// When it was measured.
+        /// When it was measured; it counts from then on.
         "measured" measured: Date = Required;
         /// Until when that counts; a day counts to its end, in UTC.
         "valid_until" valid_until: Date = Required;

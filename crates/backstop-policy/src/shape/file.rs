@@ -9,8 +9,8 @@ use crate::diagnostic::Finding;
 use crate::read::Need::{Default, Required};
 use crate::read::{At, Context, Elsewhere, Field, Named, Need, Node, Reader, Shape, Table, Value, table};
 use crate::shape::{
-    CheckTable, Common, ComposedRoute, ComposedTable, DependencyTable, DirectTable, GatewayTable,
-    OptionalTable, PublicReadTable, ResourceTable, StoreTable,
+    CachedReadTable, CheckTable, Common, ComposedRoute, ComposedTable, DependencyTable, DirectTable,
+    GatewayTable, OptionalTable, PublicReadTable, ResourceTable, StoreTable,
 };
 use crate::suggest;
 
@@ -25,7 +25,8 @@ table! {
         "resource" resource: Named<ResourceTable> = Default("none");
         /// What is called, by name.
         "dependency" dependency: Named<DependencyTable> = Required;
-        /// What is answered, by name; below the name, exactly one class: `direct`, `public_read`, `optional` or `composed`.
+        /// What is answered, by name; below the name, exactly one class: `direct`, `public_read`, `cached_read`, `optional` or
+        /// `composed`.
         "route" route: Named<RouteEntry> = Required;
         /// How warnings are treated.
         "check" check: CheckTable = Default("nothing is waived");
@@ -50,6 +51,7 @@ pub(crate) struct RouteEntry {
 pub(crate) enum RouteTable {
     Direct(Box<DirectTable>),
     PublicRead(Box<PublicReadTable>),
+    CachedRead(Box<CachedReadTable>),
     Optional(Box<OptionalTable>),
     Composed(Box<ComposedRoute>),
 }
@@ -59,19 +61,17 @@ impl RouteEntry {
     pub(crate) fn common(&self) -> &Common {
         match &self.table {
             RouteTable::Direct(table) => &table.common,
-            RouteTable::PublicRead(table) => &table.common,
+            RouteTable::PublicRead(table) => &table.kept.common,
+            RouteTable::CachedRead(table) => &table.kept.common,
             RouteTable::Optional(table) => &table.common,
             RouteTable::Composed(route) => &route.common,
         }
     }
 }
 
-const CLASSES: [&str; 4] = ["direct", "public_read", "optional", "composed"];
-const LATER_CLASSES: [(&str, &str); 3] = [
-    ("cached_read", "the class `cached_read`"),
-    ("guarded", "the class `guarded`"),
-    ("effect", "the class `effect`"),
-];
+const CLASSES: [&str; 5] = ["direct", "public_read", "cached_read", "optional", "composed"];
+const LATER_CLASSES: [(&str, &str); 2] =
+    [("guarded", "the class `guarded`"), ("effect", "the class `effect`")];
 
 /// Why a key of another class has no place in `direct`.
 const NOT_DIRECT: [(&str, &str); 2] = [
@@ -85,9 +85,15 @@ const NOT_DIRECT: [(&str, &str); 2] = [
 /// Which classes have this key.
 fn classes_with(key: &str) -> Option<Elsewhere> {
     // Made once: a file may hold very many unknown keys.
-    static KEYS: LazyLock<[Vec<&str>; 4]> = LazyLock::new(|| {
-        [DirectTable::fields(), PublicReadTable::fields(), OptionalTable::fields(), ComposedTable::fields()]
-            .map(|fields| fields.iter().map(|field| field.key).collect())
+    static KEYS: LazyLock<[Vec<&str>; 5]> = LazyLock::new(|| {
+        [
+            DirectTable::fields(),
+            PublicReadTable::fields(),
+            CachedReadTable::fields(),
+            OptionalTable::fields(),
+            ComposedTable::fields(),
+        ]
+        .map(|fields| fields.iter().map(|field| field.key).collect())
     });
     let classes = CLASSES.into_iter().zip(KEYS.iter().map(|keys| keys.contains(&key)));
     let having: Vec<_> = classes.filter(|(_, has)| *has).map(|(class, _)| class).collect();
@@ -133,8 +139,9 @@ impl Value for RouteEntry {
         Shape::OneOf(vec![
             field(CLASSES[0], DirectTable::table_shape(), DirectTable::about()),
             field(CLASSES[1], PublicReadTable::table_shape(), PublicReadTable::about()),
-            field(CLASSES[2], OptionalTable::table_shape(), OptionalTable::about()),
-            field(CLASSES[3], ComposedTable::table_shape(), ComposedTable::about()),
+            field(CLASSES[2], CachedReadTable::table_shape(), CachedReadTable::about()),
+            field(CLASSES[3], OptionalTable::table_shape(), OptionalTable::about()),
+            field(CLASSES[4], ComposedTable::table_shape(), ComposedTable::about()),
         ])
     }
 }
@@ -144,6 +151,9 @@ fn read_class(class: &str, node: Node<'_>, cx: &mut Context<'_>) -> Option<Route
         "direct" => DirectTable::read_table(node, classes_with, cx).map(Box::new).map(RouteTable::Direct),
         "public_read" => {
             PublicReadTable::read_table(node, classes_with, cx).map(Box::new).map(RouteTable::PublicRead)
+        }
+        "cached_read" => {
+            CachedReadTable::read_table(node, classes_with, cx).map(Box::new).map(RouteTable::CachedRead)
         }
         "optional" => {
             OptionalTable::read_table(node, classes_with, cx).map(Box::new).map(RouteTable::Optional)

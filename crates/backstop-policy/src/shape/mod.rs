@@ -4,6 +4,7 @@
 //! with. The doc comments are the reference.
 
 mod breaker;
+mod cache;
 mod check;
 mod composed;
 mod dependency;
@@ -17,6 +18,7 @@ mod second;
 mod store;
 
 pub(crate) use breaker::{BreakerTable, GreenTable, ProbeTable, RecoveryTable, RedTable};
+pub(crate) use cache::{CacheTable, FillTable, LocalCopyTable};
 pub(crate) use check::{CheckTable, WaiverTable};
 pub(crate) use composed::{ComposedRoute, ComposedTable, PartTable};
 pub(crate) use dependency::DependencyTable;
@@ -26,8 +28,8 @@ pub(crate) use gateway::{GatewayTable, LimitsTable, RouteLimitsTable};
 pub(crate) use prepared::{Prepared, Whom};
 pub(crate) use resource::ResourceTable;
 pub(crate) use route::{
-    Common, CorrectTable, DirectTable, HeaderEditsTable, OmitTable, OptionalTable, OtherwiseTable,
-    PublicReadTable,
+    CachedReadTable, Common, CorrectTable, DirectTable, HeaderEditsTable, KeptTable, OmitTable,
+    OptionalTable, OtherwiseTable, PublicReadTable,
 };
 pub(crate) use second::{AlternativeTable, RetryTable};
 pub(crate) use store::StoreTable;

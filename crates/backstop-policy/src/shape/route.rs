@@ -2,7 +2,9 @@
 
 use crate::read::Need::{Contract, Default, Required};
 use crate::read::{List, Named, OneOrMany, table};
-use crate::shape::{AlternativeTable, Prepared, RetryTable, RouteLimitsTable};
+use crate::shape::{
+    AlternativeTable, CacheTable, FillTable, LocalCopyTable, Prepared, RetryTable, RouteLimitsTable,
+};
 use crate::value::{
     AfterRestartChoice, Count, DeclaredStatus, EditableHeader, GoneStatus, HeaderText, HostPattern,
     IncorrectChoice, KeyPartText, Language, MatchRule, MediaType, Name, PathPrefix, Pointer, PositiveSize,
@@ -44,8 +46,6 @@ table! {
     later {
         "authorizer" => "authorization by another service (`authorizer`)";
         "mode" => "a mode of its own for a route (`mode`)";
-        "cache" => "a shared cache (`cache`)";
-        "local_copy" => "a local copy behind a cache (`local_copy`)";
         "operation_id" => "operations (`operation_id`)";
     }
 }
@@ -63,11 +63,9 @@ table! {
 }
 
 table! {
-    /// The last correct answer stands in, within its age. For what every caller with the same key may see.
-    struct PublicReadTable {
+    /// What every route class has that keeps answers.
+    struct KeptTable {
         ..common: Common;
-        /// The oldest copy that may be served, inclusive to the nanosecond.
-        "max_age" max_age: PositiveTime = Contract;
         /// `Accept-Language` is negotiated to one of these, and forwarded as that one. A request that accepts none of
         /// them is forwarded unchanged, never stored and never answered from a copy.
         "languages" languages: List<Language> = Default("none: `Accept-Language` is left alone");
@@ -99,6 +97,29 @@ table! {
         "retry" retry: RetryTable = Default("nothing is repeated");
         /// Another dependency that is asked before the copy is served.
         "alternative" alternative: AlternativeTable = Default("none");
+    }
+}
+
+table! {
+    /// The last correct answer stands in, within its age. For what every caller with the same key may see.
+    struct PublicReadTable {
+        ..kept: KeptTable;
+        /// The oldest copy that may be served, inclusive to the nanosecond.
+        "max_age" max_age: PositiveTime = Contract;
+    }
+}
+
+table! {
+    /// A shared cache is asked first. What it does not have is read from the dependency, once for everybody who asks for
+    /// it, within a budget; a copy of one's own stands in when that cannot be.
+    struct CachedReadTable {
+        ..kept: KeptTable;
+        /// The cache.
+        "cache" cache: CacheTable = Required;
+        /// How the dependency is read for what the cache does not have.
+        "fill" fill: FillTable = Default("as its keys say");
+        /// A copy of one's own, for when neither the cache nor the dependency answers.
+        "local_copy" local_copy: LocalCopyTable = Default("none: what cannot be read is refused");
     }
 }
 

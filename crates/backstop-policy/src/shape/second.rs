@@ -23,7 +23,8 @@ table! {
         /// The dependency that is asked instead.
         "dependency" dependency: Name = Required;
         /// The evidence file, relative to the policy file: what this dependency was measured to bear, and until when
-        /// that counts.
+        /// that counts. Another route's evidence does not count for this one; where several routes have some about one
+        /// dependency, the lowest figures and the shortest time hold for all of them.
         "verified" verified: Text = Default("none: then it is never asked");
     }
 }

@@ -122,6 +122,9 @@ impl Scalar for Url {
     }
 }
 
+/// The bits before an IPv4 address that is mapped into IPv6 (RFC 4291 section 2.5.5.2).
+const MAPPED_PREFIX: u8 = 96;
+
 /// A range of IP addresses, such as `10.0.0.0/8`; a single address is a range of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IpRange {
@@ -160,11 +163,11 @@ impl Scalar for IpRange {
             Some((address, prefix)) => (address, Some(prefix)),
             None => (text, None),
         };
-        let Ok(network) = address.parse::<IpAddr>() else {
+        let Ok(written) = address.parse::<IpAddr>() else {
             return Err(invalid(format!("`{text}` is not an IP address or range"))
                 .help("write `10.0.0.7`, `10.0.0.0/8` or `fd00::/8`; names are not resolved here"));
         };
-        let widest = if network.is_ipv4() { 32 } else { 128 };
+        let widest = if written.is_ipv4() { 32 } else { 128 };
         let prefix = match prefix.map(str::parse::<u8>) {
             None => widest,
             Some(Ok(prefix)) if prefix <= widest => prefix,
@@ -173,7 +176,14 @@ impl Scalar for IpRange {
                     .part(address.len() + 1..text.len()));
             }
         };
-        let range = IpRange { network, prefix };
+        // Peers count as IPv4 where theirs is mapped into IPv6, and so do ranges. A mapped address in a shorter prefix is
+        // never the first one.
+        let range = match written.to_canonical() {
+            IpAddr::V4(v4) if written.is_ipv6() && prefix >= MAPPED_PREFIX => {
+                IpRange { network: IpAddr::V4(v4), prefix: prefix - MAPPED_PREFIX }
+            }
+            _ => IpRange { network: written, prefix },
+        };
         if !range.is_first() {
             return Err(invalid(format!("`{address}` is not the first address of a /{prefix}"))
                 .help("clear the bits behind the prefix, or lengthen the prefix"));
@@ -198,7 +208,28 @@ mod tests {
         assert_eq!(contains("::/0", "::1"), Ok(true));
         assert_eq!(contains("fd00::/8", "fdff::1"), Ok(true));
         assert_eq!(contains("127.0.0.1", "127.0.0.2"), Ok(false));
-        for bad in ["10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/", "localhost", "::1/127", ""] {
+        for (mapped, inside, outside) in [
+            ("::ffff:10.0.0.1", "10.0.0.1", "10.0.0.2"),
+            ("::ffff:10.0.0.0/104", "10.255.0.1", "11.0.0.1"),
+            ("::ffff:0:0/96", "1.2.3.4", "::1"),
+        ] {
+            assert_eq!(
+                (contains(mapped, inside), contains(mapped, outside)),
+                (Ok(true), Ok(false)),
+                "{mapped}"
+            );
+            assert_eq!(contains(mapped, &format!("::ffff:{inside}")), Ok(true), "{mapped}");
+        }
+        for bad in [
+            "::ffff:10.0.0.1/104",
+            "::ffff:0:0/95",
+            "10.0.0.1/8",
+            "10.0.0.0/33",
+            "10.0.0.0/",
+            "localhost",
+            "::1/127",
+            "",
+        ] {
             assert!(range(bad).is_err(), "{bad}");
         }
     }

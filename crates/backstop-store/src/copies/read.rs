@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use backstop_engine::snapshot::CopyFacts;
+use backstop_engine::time::Mono;
 use http::HeaderMap;
 
 use super::{Copies, Inner};
@@ -43,6 +44,17 @@ impl Copies {
     pub fn peek(&self, key: &CopyKey, request: &HeaderMap) -> Option<CopyFacts> {
         let located = self.inner.index.locate(key);
         self.inner.index.read(located.shard()).select(located, key, request).map(|(_, variant)| variant.facts)
+    }
+
+    /// Whether an answer for this key whose read began at `began` was withdrawn since, or may not be kept. For answers that
+    /// lie elsewhere, in a cache that others write too: it is known of withdrawals in this process's life only.
+    pub fn withdrawn_since(&self, key: &CopyKey, began: Mono) -> bool {
+        let Some(route) = self.inner.routes.get(&key.route) else { return true };
+        if route.withdrawn_since(began) || self.inner.holds.refuse(key, began) {
+            return true;
+        }
+        let located = self.inner.index.locate(key);
+        self.inner.index.read(located.shard()).marks.withdrawn_since(&key.target, began)
     }
 
     /// The copy for this request, selected as [`Copies::peek`] does.

@@ -51,7 +51,7 @@ impl Copies {
             Withdrawal::Path { host, path } => {
                 inner.withdraw_target(&site(host, path), None, generation, now)
             }
-            Withdrawal::Route(route) => (inner.withdraw_route(route, generation), Vec::new()),
+            Withdrawal::Route(route) => (inner.withdraw_route(route, generation, now.mono), Vec::new()),
         };
         let Some(queue) = &inner.queue else {
             return if stored {
@@ -94,10 +94,10 @@ impl Inner {
     }
 
     /// Withdraws a route. Says whether it may have had a copy.
-    fn withdraw_route(&self, name: &str, generation: u64) -> bool {
+    fn withdraw_route(&self, name: &str, generation: u64, now: Mono) -> bool {
         match self.routes.get(name) {
             Some(route) => {
-                let stored = route.withdraw(generation);
+                let stored = route.withdraw(generation, now);
                 if stored && self.queue.is_none() {
                     self.stale_everywhere();
                 }
@@ -116,6 +116,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::CopyKey;
     use crate::disk::DiskError;
     use crate::index::SHARDS;
     use crate::marks::tests::SHARD_BYTES;
@@ -135,6 +136,26 @@ mod tests {
             drop(store.withdraw(withdrawal, now(1)));
         }
         (0..SHARDS as u16).map(|shard| store.inner.index.read(shard).marks.bytes()).sum()
+    }
+
+    #[test]
+    fn an_answer_that_lies_elsewhere_is_withdrawn_by_path_target_route_and_hold() {
+        let key =
+            CopyKey { target: Target::new("h", "/p", Some("q")), route: "r".into(), partition: [].into() };
+        let path = || Withdrawal::Path { host: "h".into(), path: "/p".into() };
+        for withdrawal in [Withdrawal::Target(key.target.clone()), path(), Withdrawal::Route("r".into())] {
+            let store = Copies::memory(1024 * 1024);
+            assert!(!store.withdrawn_since(&key, Mono::from_ns(0)));
+            drop(store.withdraw(withdrawal, now(1_000)));
+            let at = now(1_000).mono;
+            assert!(store.withdrawn_since(&key, at));
+            assert!(!store.withdrawn_since(&key, at.after(Duration::from_nanos(1))));
+        }
+        let store = Copies::memory(1024 * 1024);
+        let at = now(1_000).mono;
+        drop(store.withdraw_until(path(), now(1_000), at.after(Duration::from_nanos(10))));
+        assert!(store.withdrawn_since(&key, at.after(Duration::from_nanos(9))));
+        assert!(!store.withdrawn_since(&key, at.after(Duration::from_nanos(10))));
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! The steps of an HTTP exchange.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use backstop_engine::flow::{Attempt, AttemptId, BodyFacts, Event, HeadFacts, Method};
+use backstop_engine::flow::{Attempt, AttemptId, BodyFacts, Cached, Event, Filled, HeadFacts, Method};
 use backstop_engine::policy::{KeyPart, PublicRead};
-use backstop_engine::snapshot::{CopyFacts, ObservedAt};
-use backstop_engine::time::Now;
-use backstop_store::{LoadError, Loaded, ReadTicket, StoredCopy};
+use backstop_engine::snapshot::{CopyFacts, CopyRules, ObservedAt, judge};
+use backstop_engine::time::{Mono, Now};
+use backstop_store::{CopyKey, LoadError, Loaded, ReadTicket, StoredCopy};
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, RANGE};
 use http::request::Parts;
@@ -17,15 +18,17 @@ use crate::budget::Held;
 use crate::correct::Form;
 use crate::driver::Hands;
 use crate::fields::{BACKSTOP_ATTEMPT, degraded};
+use crate::fill::{Brought, Fill, Landing, told};
+use crate::keep;
 use crate::protected::ProtectedRoute;
 use crate::request::{Read, method, part_text};
 use crate::signals::{database_wait, retry_after};
-use crate::storable::{received_age, storable};
+use crate::storable::{received_age, storable, unasked};
 use crate::unsettled::UnsettledWrite;
-use crate::upstream::{BrokenOff, CallError, Framing, Progress, Upstream};
+use crate::upstream::{BrokenOff, CacheAnswer, CallError, Framing, Progress, Upstream};
 
 /// One exchange under way.
-pub(super) struct Http<'a, U: Upstream<B>, B> {
+pub(crate) struct Http<'a, U: Upstream<B>, B> {
     pub(super) route: &'a ProtectedRoute,
     upstream: &'a U,
     /// The request as it was sent on.
@@ -34,14 +37,16 @@ pub(super) struct Http<'a, U: Upstream<B>, B> {
     pub(super) read: Option<Read>,
     begun: Now,
     pub(super) ticket: Option<ReadTicket>,
-    pub(super) answer: Answer<U::Body, U::Error>,
+    pub(crate) answer: Answer<U::Body, U::Error>,
     pub(super) copy: Option<Arc<StoredCopy>>,
+    /// Memory of an answer that was read for many, and whether it was this request that had it read.
+    pub(super) shared: Option<(Option<Held>, bool)>,
     /// A write that was handed to the dependency and whose end is not known.
     pub(super) write: Option<UnsettledWrite>,
 }
 
 /// What came from the dependency.
-pub(super) enum Answer<B, E> {
+pub(crate) enum Answer<B, E> {
     None,
     Streaming { head: response::Parts, prefix: Prefix, body: B },
     Whole { head: response::Parts, body: Bytes, trailers: Option<HeaderMap>, held: Held },
@@ -53,7 +58,7 @@ where
     U: Upstream<B>,
     U::Body: Unpin,
 {
-    pub(super) fn new(
+    pub(crate) fn new(
         route: &'a ProtectedRoute,
         upstream: &'a U,
         parts: Parts,
@@ -71,6 +76,7 @@ where
             ticket: None,
             answer: Answer::None,
             copy: None,
+            shared: None,
             write: None,
         }
     }
@@ -103,6 +109,32 @@ where
         }
     }
 
+    /// What an answer becomes for everybody who asked for it, if they may all have it.
+    pub(crate) fn shareable(&self, head: &response::Parts, body: &Bytes) -> Option<StoredCopy> {
+        let rules = self.route.state().rules.class.cached()?;
+        let override_origin = rules.read.override_origin;
+        if !storable(&head.headers, override_origin).keep {
+            return None;
+        }
+        let facts = self.copy_facts(&head.headers, override_origin);
+        let now = self.route.inner.shared.clock.now();
+        let copy = keep::copy(head, body.clone(), facts, &self.parts.headers, now.wall)?;
+        let max_age = rules.ttl.max(rules.fill.deadline);
+        let rules = CopyRules { max_age, after_restart: rules.read.after_restart, override_origin };
+        judge(Some(&unasked_facts(&copy)), &rules, &now).is_ok().then_some(copy)
+    }
+
+    /// Whether what this read brings was withdrawn since it began.
+    pub(crate) fn was_withdrawn(&self, key: &CopyKey) -> bool {
+        self.was_withdrawn_from(key, &ObservedAt::new(self.begun, Duration::ZERO))
+    }
+
+    fn was_withdrawn_from(&self, key: &CopyKey, observed_at: &ObservedAt) -> bool {
+        let shared = &self.route.inner.shared;
+        // What says that it was read in the future is refused by its date.
+        began(observed_at, &shared.clock.now()).is_some_and(|began| shared.copies.withdrawn_since(key, began))
+    }
+
     fn body_facts(&self, head: &response::Parts, body: &Bytes) -> BodyFacts {
         let Some(class) = self.class() else { return BodyFacts::Whole { correct: true, storable: false } };
         let language = self.read.as_ref().and_then(|read| read.language.as_deref());
@@ -114,6 +146,10 @@ where
         if head.status == StatusCode::PARTIAL_CONTENT && self.parts.headers.contains_key(RANGE) {
             return BodyFacts::Whole { correct: true, storable: false };
         }
+        // Only a fill holds these back. They are answers about the request, whatever they look like.
+        if !head.status.is_success() {
+            return BodyFacts::Whole { correct: true, storable: false };
+        }
         let framing = head.extensions.get().copied().unwrap_or(Framing::Delimited);
         match self.route.inner.correct.examine(&head.headers, body, framing, part) {
             Form::Broken => BodyFacts::Broken,
@@ -123,6 +159,19 @@ where
             }
         }
     }
+}
+
+/// The facts of a copy that is given without the dependency being asked at all.
+fn unasked_facts(copy: &StoredCopy) -> CopyFacts {
+    CopyFacts { observed_at: copy.facts.observed_at, origin_limit: unasked(&copy.headers) }
+}
+
+/// When a read began, on the clock of this boot; across boots as far as the dates tell. `None` lies in the future.
+fn began(observed_at: &ObservedAt, now: &Now) -> Option<Mono> {
+    if observed_at.boot == now.boot {
+        return Some(observed_at.mono);
+    }
+    now.wall.since(observed_at.wall).map(|ago| now.mono.before(ago))
 }
 
 /// The length that an answer gives itself.
@@ -138,6 +187,57 @@ where
     fn peek(&mut self) -> Option<CopyFacts> {
         let read = self.read.as_ref()?;
         self.route.inner.shared.copies.peek(&read.key, &self.parts.headers)
+    }
+
+    async fn lookup(&mut self, until: Mono) -> Event {
+        let (Some(read), Some(rules)) = (&self.read, self.route.state().rules.class.cached()) else {
+            return Event::Cached(Cached::NotAsked);
+        };
+        let answer = self.upstream.cached(rules.cache, &read.key, &self.parts.headers, until).await;
+        Event::Cached(match answer {
+            CacheAnswer::Copy(copy) => {
+                let facts = unasked_facts(&copy);
+                if self.was_withdrawn_from(&read.key, &facts.observed_at) {
+                    Cached::Miss
+                } else {
+                    self.copy = Some(Arc::new(*copy));
+                    Cached::Hit(facts)
+                }
+            }
+            CacheAnswer::Miss => Cached::Miss,
+            CacheAnswer::Failed => Cached::Failed,
+            CacheAnswer::NotAsked => Cached::NotAsked,
+        })
+    }
+
+    async fn join(&mut self, waiters: u32) -> Event {
+        let Some(read) = &self.read else { return Event::Filled(Filled::Apart) };
+        let fill = Fill::of(self.route, &self.parts, read, waiters);
+        let Landing(brought) = self.upstream.fill(fill).await;
+        let filled = match &brought {
+            // What many may have may still vary by what this one sent.
+            Brought::Shared { copy, .. }
+                if copy.vary.iter().any(|field| !field.matches(&self.parts.headers)) =>
+            {
+                Filled::Apart
+            }
+            Brought::Shared { copy, .. } => told(&brought, Some(unasked_facts(copy))),
+            _ => told(&brought, None),
+        };
+        match brought {
+            Brought::Shared { copy, held, led, .. } => {
+                self.copy = Some(copy);
+                self.shared = Some((held, led));
+            }
+            Brought::Whole { head, body, trailers, held, .. } => {
+                self.answer = Answer::Whole { head, body, trailers, held };
+            }
+            Brought::Streamed { head, prefix, body, .. } => {
+                self.answer = Answer::Streaming { head, prefix, body };
+            }
+            Brought::Failed(_) | Brought::Apart | Brought::Full => {}
+        }
+        Event::Filled(filled)
     }
 
     fn let_go(&mut self) {

@@ -14,6 +14,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use crate::body::{Patience, ReplyBody, Stream};
 use crate::driver::within;
+use crate::fields::SharedFrom;
 use crate::request::{method, target};
 use crate::storable::storable;
 use crate::upstream::Upstream;
@@ -66,6 +67,12 @@ where
                 settlement.complete();
                 return Err(error);
             }
+            (Reply::Cached { age }, _) => self.shared_response(age, SharedFrom::Cache, &account, settlement),
+            (Reply::Shared { age }, _) => {
+                let led = self.shared.as_ref().is_some_and(|(_, led)| *led);
+                let from = if led { SharedFrom::OwnRead } else { SharedFrom::AnothersRead };
+                self.shared_response(age, from, &account, settlement)
+            }
             (Reply::Copy { age }, _) => self.copy_response(age, &account, settlement),
             (Reply::Fixed, _) => self.fixed_response(&account, settlement),
             (Reply::Refusal(refusal), _) => self.refusal_response(&refusal, &account, settlement),
@@ -75,9 +82,7 @@ where
                 | Reply::Streamed(_)
                 | Reply::Propagated(_)
                 | Reply::Composed { .. }
-                | Reply::Part { .. }
-                | Reply::Cached { .. }
-                | Reply::Shared { .. },
+                | Reply::Part { .. },
                 _,
             ) => {
                 let refusal = refusal(Reason::Unclassified, None, Default::default());
@@ -119,7 +124,10 @@ where
         }
     }
 
-    fn store(&mut self) {
+    pub(crate) fn store(&mut self) {
+        if !self.route.state().rules.class.keeps_copies() {
+            return;
+        }
         let (Some(read), Some(ticket), Answer::Whole { head, body, .. }) =
             (&self.read, self.ticket, &self.answer)
         else {
@@ -154,7 +162,7 @@ where
     }
 
     /// With `until`, reads that begin before it are not kept either.
-    async fn withdraw(&mut self, until: Option<Mono>) {
+    pub(crate) async fn withdraw(&mut self, until: Option<Mono>) {
         let withdrawals = match method(&self.parts.method) {
             Method::Unsafe => self.route.withdrawn_by_write(&self.parts),
             Method::Get | Method::Head | Method::OtherSafe => vec![Withdrawal::Target(target(&self.parts))],
@@ -202,6 +210,28 @@ where
         fields::describe_copy(&mut head.headers, account, age, lifetime, speaker);
         self.describe_cause(&mut head.headers, account);
         Response::from_parts(head, ReplyBody::whole(body, settlement))
+    }
+
+    fn shared_response(
+        &mut self,
+        age: Duration,
+        from: SharedFrom,
+        account: &Account,
+        settlement: Settlement,
+    ) -> Response<ReplyBody<U::Body>> {
+        let Some(copy) = self.copy.take() else {
+            let refusal = refusal(Reason::Unclassified, None, Default::default());
+            return self.refusal_response(&refusal, account, settlement);
+        };
+        let (mut head, body) = replay::answer(&copy, &self.parts);
+        let lifetime = storable(&copy.headers, true).lifetime;
+        fields::describe_shared(&mut head.headers, age, lifetime, from, &self.route.inner.shared.speaker);
+        // A copy keeps no marks: what another gateway said of this answer is said again.
+        if account.reason == Reason::UpstreamDegraded {
+            head.headers.insert(fields::BACKSTOP, fields::backstop(account));
+        }
+        let held = self.shared.take().and_then(|(held, _)| held);
+        Response::from_parts(head, ReplyBody::collected(body, None, held, settlement))
     }
 
     fn fixed_response(&self, account: &Account, settlement: Settlement) -> Response<ReplyBody<U::Body>> {

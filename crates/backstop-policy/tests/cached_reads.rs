@@ -1,0 +1,151 @@
+//! `cached_read`: what is accepted means what it says, and what cannot be meant is refused.
+
+mod support;
+
+use std::time::Duration;
+
+use backstop_engine::policy::{CacheId, CachedRead, RouteClass};
+use backstop_policy::Code;
+use support::{diagnosed, loaded, parsed};
+
+const CATALOG: &str = "[dependency.catalog]\nurl = \"http://127.0.0.1:9001\"\n";
+const CACHE: &str = "cache = { url = \"redis://cache\", ttl = \"5s\" }";
+
+/// A route `/NAME` with these further lines.
+fn route(name: &str, lines: &str) -> String {
+    format!(
+        "[route.{name}.cached_read]\nmatch = \"GET /{name}\"\ndependency = \"catalog\"\ndeadline = \"300ms\"\nin_flight = 10\n{lines}\n"
+    )
+}
+
+/// Every code that is said.
+fn found(fragment: &str) -> Vec<Code> {
+    diagnosed(fragment).1.into_iter().map(|diagnostic| diagnostic.code).collect()
+}
+
+#[track_caller]
+fn refused(fragment: &str, code: Code) {
+    assert!(parsed(fragment).1.is_err(), "{fragment}");
+    let codes = found(fragment);
+    assert!(codes.contains(&code), "{codes:?}\n{fragment}");
+}
+
+fn cached(class: &RouteClass) -> &CachedRead {
+    class.cached().expect("a cached read")
+}
+
+const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// By hand: half of 64 connections are 32, of a resource with 40 places 20, and half of 2000/s are 1000/s.
+#[test]
+fn what_is_not_written_has_the_default_that_the_reference_names() {
+    let plain = loaded(&(CATALOG.to_owned() + &route("a", CACHE)));
+    assert_eq!(plain.policy.validate(), Ok(()));
+    let read = cached(&plain.policy.routes[0].class);
+    assert_eq!((read.cache, read.ttl, read.timeout), (CacheId(0), ms(5000), ms(20)));
+    let fill = read.fill;
+    assert_eq!((fill.concurrency, fill.rate, fill.deadline, fill.waiters), (32, None, ms(2000), 100));
+    assert!(!read.local_copy);
+    assert_eq!(
+        read.read.max_age,
+        ms(5000),
+        "without a copy of its own, another gateway's may be as old as the cache's"
+    );
+    let cache = &plain.caches[0];
+    assert_eq!((&*cache.name, &*cache.address.host, cache.address.port), ("cache:6379/0", "cache", 6379));
+    assert_eq!(
+        (cache.timeout, cache.connect, &*cache.prefix, cache.database),
+        (ms(20), ms(250), "backstop", 0)
+    );
+    assert_eq!(cache.value_bytes, (1 << 20) + (64 << 10));
+    let breaker = plain.policy.caches[0].breaker;
+    assert_eq!((breaker.open, breaker.open_max, breaker.slow), (ms(1000), ms(30_000), ms(20)));
+
+    let shared = "[resource.db]\nconcurrency = 40\nrate = \"2000/s\"\n[resource.disk]\nrate = \"3000/s\"\n";
+    let uses = format!("{shared}{CATALOG}uses = [\"db\", \"disk\"]\n{}", route("a", CACHE));
+    let fill = cached(&loaded(&uses).policy.routes[0].class).fill;
+    assert_eq!((fill.concurrency, fill.rate), (20, Some(1000)));
+}
+
+#[test]
+fn what_is_written_is_meant() {
+    let lines = r#"
+cache = { url = "redis://[::1]:7000/3", ttl = "1m", timeout = "50ms", connect = "1s", prefix = "shop", breaker = { open = "2s", probes = 5 } }
+fill = { concurrency = 7, rate = "120/m", deadline = "3s", waiters = 9 }
+local_copy = { max_age = "2m" }
+buffer = "2 MiB"
+"#;
+    let loaded = loaded(&(CATALOG.to_owned() + &route("a", lines)));
+    let read = cached(&loaded.policy.routes[0].class);
+    assert_eq!((read.ttl, read.timeout, read.local_copy), (ms(60_000), ms(50), true));
+    assert_eq!(read.read.max_age, ms(120_000));
+    let fill = read.fill;
+    assert_eq!((fill.concurrency, fill.rate, fill.deadline, fill.waiters), (7, Some(2), ms(3000), 9));
+    let cache = &loaded.caches[0];
+    assert_eq!((&*cache.name, &*cache.prefix, cache.connect), ("[::1]:7000/3", "shop", ms(1000)));
+    assert_eq!(cache.value_bytes, (2 << 20) + (64 << 10));
+    let breaker = loaded.policy.caches[0].breaker;
+    assert_eq!((breaker.open, breaker.probes, breaker.slow), (ms(2000), 5, ms(50)));
+}
+
+#[test]
+fn routes_share_a_cache_by_its_url() {
+    let other = "cache = { url = \"redis://cache:6379/1\", ttl = \"5s\" }";
+    let third = "cache = { url = \"redis://cache:6379/0\", ttl = \"9s\" }";
+    let loaded = loaded(&[CATALOG, &route("a", CACHE), &route("b", other), &route("c", third)].concat());
+    let caches: Vec<_> = loaded.policy.routes.iter().map(|route| cached(&route.class).cache).collect();
+    assert_eq!(caches, [CacheId(0), CacheId(1), CacheId(0)]);
+    let names: Vec<_> = loaded.caches.iter().map(|cache| &*cache.name).collect();
+    assert_eq!(names, ["cache:6379/0", "cache:6379/1"]);
+    for differs in ["timeout = \"30ms\"", "connect = \"1s\"", "prefix = \"x\"", "breaker = { open = \"3s\" }"]
+    {
+        let again = format!("cache = {{ url = \"redis://cache\", ttl = \"5s\", {differs} }}");
+        refused(&[CATALOG, &route("a", CACHE), &route("b", &again)].concat(), Code::OneCache);
+    }
+}
+
+/// Half of 300 ms is too long for a cache, a nanosecond less is not.
+#[test]
+fn the_cache_leaves_time_for_the_read() {
+    let with = |timeout: &str| {
+        let cache = format!("cache = {{ url = \"redis://cache\", ttl = \"5s\", timeout = \"{timeout}\" }}");
+        CATALOG.to_owned() + &route("a", &cache)
+    };
+    refused(&with("150ms"), Code::CacheTimeout);
+    loaded(&with("149999us"));
+}
+
+#[test]
+fn what_is_missing_or_of_another_class_is_refused() {
+    refused(&(CATALOG.to_owned() + &route("a", "")), Code::MissingKey);
+    refused(
+        &(CATALOG.to_owned() + &route("a", "cache = { url = \"redis://cache\" }")),
+        Code::MissingContract,
+    );
+    refused(
+        &(CATALOG.to_owned() + &route("a", &format!("{CACHE}\nlocal_copy = {{}}"))),
+        Code::MissingContract,
+    );
+    refused(&(CATALOG.to_owned() + &route("a", &format!("{CACHE}\nmax_age = \"60s\""))), Code::OtherClass);
+    refused(
+        &(CATALOG.to_owned() + &route("a", &format!("{CACHE}\nfill = {{ rate = \"90/m\" }}"))),
+        Code::NotAvailable,
+    );
+    let write = route("a", CACHE).replace("GET", "POST");
+    refused(&(CATALOG.to_owned() + &write), Code::WritesWithAlternative);
+}
+
+#[test]
+fn what_probably_is_not_meant_is_said() {
+    let findings = |lines: &str| found(&(CATALOG.to_owned() + &route("a", &format!("{CACHE}\n{lines}"))));
+    assert!(findings("").contains(&Code::NoLocalCopy));
+    let young = findings("local_copy = { max_age = \"5s\" }");
+    assert!(young.contains(&Code::LocalCopyTooYoung) && !young.contains(&Code::NoLocalCopy));
+    assert!(!findings("local_copy = { max_age = \"5001ms\" }").contains(&Code::LocalCopyTooYoung));
+    assert!(findings("fill = { concurrency = 65 }").contains(&Code::FillAbove));
+    assert!(!findings("fill = { concurrency = 64 }").contains(&Code::FillAbove));
+    assert!(findings("fill = { deadline = \"299ms\" }").contains(&Code::FillTooShort));
+    assert!(!findings("fill = { deadline = \"300ms\" }").contains(&Code::FillTooShort));
+}

@@ -1,0 +1,139 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use backstop_engine::failure::NotAsked;
+use backstop_store::Target;
+
+use super::*;
+
+fn at(ms: u64) -> Mono {
+    Mono::from_ns(ms * 1_000_000)
+}
+
+fn key(path: &str) -> CopyKey {
+    CopyKey { target: Target::new("h", path, None), route: "reviews".into(), partition: [].into() }
+}
+
+fn lead(flights: &Arc<Flights>, path: &str, now: Mono) -> Lead {
+    match flights.join(&key(path), now, 2) {
+        Seat::Lead(lead) => lead,
+        seat => panic!("{seat:?}"),
+    }
+}
+
+fn follow(flights: &Arc<Flights>, path: &str) -> Follow {
+    match flights.join(&key(path), at(0), 2) {
+        Seat::Follow(follow) => follow,
+        seat => panic!("{seat:?}"),
+    }
+}
+
+fn under_way(flights: &Flights) -> usize {
+    flights.shards.iter().map(|shard| shard.lock().unwrap().under_way.len()).sum()
+}
+
+const FULL: Cause = Cause::NotAsked(NotAsked::ResourceFull);
+
+/// One read per key, for those on other threads too, and none is left once it has landed.
+#[tokio::test]
+async fn a_key_is_read_once_for_all_who_ask_meanwhile() {
+    let flights = Arc::new(Flights::new());
+    let leading = lead(&flights, "/p/1", at(0));
+    let other = lead(&flights, "/p/2", at(0));
+    let followers = [follow(&flights, "/p/1"), follow(&flights, "/p/1")];
+    let waiting = followers.map(|follow| tokio::spawn(async move { follow.landed().await }));
+    leading.land(Landed::Failed(FULL), at(1));
+    for waiter in waiting {
+        assert!(matches!(waiter.await.unwrap(), Landed::Failed(FULL)));
+    }
+    drop(other);
+    assert_eq!(under_way(&flights), 0);
+}
+
+/// The failure of a read is that of those who waited for it.
+#[tokio::test]
+async fn a_failed_read_fails_nobody_who_comes_later() {
+    let flights = Arc::new(Flights::new());
+    lead(&flights, "/p", at(0)).land(Landed::Failed(FULL), at(0));
+    drop(lead(&flights, "/p", at(0)));
+    drop(lead(&flights, "/p", at(0)));
+}
+
+#[tokio::test]
+async fn no_more_follow_than_may_and_a_seat_comes_back() {
+    let flights = Arc::new(Flights::new());
+    let _leading = lead(&flights, "/p", at(0));
+    let (first, _second) = (follow(&flights, "/p"), follow(&flights, "/p"));
+    assert!(matches!(flights.join(&key("/p"), at(0), 2), Seat::Full));
+    drop(first);
+    let _third = follow(&flights, "/p");
+    assert!(matches!(flights.join(&key("/p"), at(0), 2), Seat::Full));
+}
+
+/// Whoever leads may panic or be dropped: those who wait get an error, and the next who asks leads.
+#[tokio::test]
+async fn a_lost_read_ends_for_those_who_wait() {
+    let flights = Arc::new(Flights::new());
+    let leading = lead(&flights, "/p", at(0));
+    let waiter = follow(&flights, "/p");
+    let waiting = tokio::spawn(async move { waiter.landed().await });
+    let panicked = catch_unwind(AssertUnwindSafe(move || {
+        let _leading = leading;
+        panic!("in the middle of a read");
+    }));
+    assert!(panicked.is_err());
+    assert!(matches!(waiting.await.unwrap(), Landed::Failed(LOST)));
+    drop(lead(&flights, "/p", at(0)));
+}
+
+/// By hand: apart for 10 s, from the landing on; the nanosecond decides.
+#[tokio::test]
+async fn what_is_one_callers_own_is_asked_for_apart_for_a_while() {
+    let flights = Arc::new(Flights::new());
+    let leading = lead(&flights, "/p", at(0));
+    let waiter = follow(&flights, "/p");
+    leading.land(Landed::Apart, at(0));
+    assert!(matches!(waiter.landed().await, Landed::Apart));
+    let end = at(10_000);
+    assert!(matches!(flights.join(&key("/p"), end.before(Duration::from_nanos(1)), 2), Seat::Apart));
+    assert!(matches!(flights.join(&key("/p"), end, 2), Seat::Lead(_)));
+}
+
+#[test]
+fn keys_kept_apart_are_bounded() {
+    let flights = Arc::new(Flights::new());
+    for number in 0..4 * SHARDS * APART_PER_SHARD {
+        lead(&flights, &format!("/{number}"), at(0)).land(Landed::Apart, at(0));
+    }
+    let apart: usize = flights.shards.iter().map(|shard| shard.lock().unwrap().apart.len()).sum();
+    assert_eq!(apart, SHARDS * APART_PER_SHARD);
+    // What has ended makes room.
+    let later = at(20_000);
+    for number in 0..SHARDS * APART_PER_SHARD {
+        lead(&flights, &format!("/later/{number}"), later).land(Landed::Apart, later);
+    }
+    let apart: usize = flights.shards.iter().map(|shard| shard.lock().unwrap().apart.len()).sum();
+    assert!(apart <= SHARDS * APART_PER_SHARD && apart > SHARDS * APART_PER_SHARD / 2, "{apart}");
+}
+
+/// 64 threads at one key: exactly one of them leads at a time.
+#[test]
+fn many_threads_lead_one_at_a_time() {
+    let flights = Arc::new(Flights::new());
+    let (leading, led) = (AtomicU32::new(0), AtomicU32::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..64 {
+            scope.spawn(|| {
+                for _ in 0..200 {
+                    if let Seat::Lead(lead) = flights.join(&key("/p"), at(0), u32::MAX) {
+                        assert_eq!(leading.fetch_add(1, Ordering::SeqCst), 0);
+                        led.fetch_add(1, Ordering::SeqCst);
+                        assert_eq!(leading.fetch_sub(1, Ordering::SeqCst), 1);
+                        lead.land(Landed::Failed(FULL), at(0));
+                    }
+                }
+            });
+        }
+    });
+    assert!(led.load(Ordering::SeqCst) > 0);
+    assert_eq!(under_way(&flights), 0);
+}
