@@ -112,10 +112,8 @@ impl Flow {
     /// The answer goes to the client as it comes.
     fn pass(&mut self, attempt: AttemptId, head: HeadFacts, now: Mono) -> Answer {
         let account = self.account_of(head);
-        let failure = match account.reason {
-            Reason::Cause(Cause::Failed(failure)) => Some(failure),
-            _ => None,
-        };
+        // By the answer, not by the account's reason: a stand-in answers well for the failure of another.
+        let failure = Failure::of_status(head.status, &self.route().rules);
         if let Some(failure) = failure {
             self.dependency().tally.failure(failure.kind);
             let entropy = self.draw();

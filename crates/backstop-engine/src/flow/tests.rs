@@ -6,7 +6,7 @@
 //! | `reference` | the contract once more, as one naive function |
 //! | `contract` | the contract's own sentences, each with its values written out |
 //! | `table` | every class, failure, status, copy and method against the reference |
-//! | `lane`, `queue`, `late`, `settlement`, `time`, `trace` | one subject each |
+//! | `lane`, `queue`, `late`, `settlement`, `stand_ins`, `time`, `trace` | one subject each |
 //! | `model`, `requests`, `property` | many flows at once against plain counters |
 //! | `crowd` | thousands of flows that are cancelled or panic |
 
@@ -20,6 +20,7 @@ mod queue;
 mod reference;
 mod requests;
 mod settlement;
+mod stand_ins;
 mod support;
 mod table;
 mod time;
