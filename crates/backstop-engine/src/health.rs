@@ -360,4 +360,4 @@ impl std::fmt::Debug for Health {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use backstop_engine::admission::ClassShare;
 use backstop_engine::policy::{
     AfterRestart, Correct, Dependency, Direct, FixedAnswer, Incorrect, KeyPart, Optional, Origin, Otherwise,
     Policy, PublicRead, Route, RouteClass, StatusSet,
@@ -36,7 +37,7 @@ pub struct NeedsMaxAge(Builder);
 #[must_use = "a builder does nothing until `policy`"]
 pub struct Builder {
     route: Route,
-    connections: u32,
+    connections: Option<u32>,
     queue: Duration,
 }
 
@@ -96,14 +97,15 @@ impl NeedsLimit {
             }),
         };
         let route = Route { name: self.name, deadline: self.deadline, in_flight, class, ..Route::default() };
-        Builder { route, connections: in_flight, queue: Duration::ZERO }
+        Builder { route, connections: None, queue: Duration::ZERO }
     }
 }
 
 impl Builder {
-    /// Calls of the dependency under way at once. Default: `in_flight`.
+    /// Calls of the dependency under way at once. Default: as many as `in_flight`. Of a `direct` route, calls that only
+    /// read use less than 85 % of them: the last are for those that may change something.
     pub fn connections(mut self, connections: u32) -> Self {
-        self.connections = connections;
+        self.connections = Some(connections);
         self
     }
 
@@ -149,18 +151,30 @@ impl Builder {
         self
     }
 
-    /// The policy of this one route, over a dependency of the same name. The process's limit is the route's.
+    /// The policy of this one route, over a dependency of the same name. Nobody shares the process and the dependency
+    /// with it, so both have room for what was said: of their limits, the route's class may use just that.
     pub fn policy(self) -> Policy {
+        let (class, is_direct) = match &self.route.class {
+            RouteClass::Optional(_) => (ClassShare::Optional, false),
+            RouteClass::PublicRead(_) => (ClassShare::Read, false),
+            RouteClass::Direct(_) => (ClassShare::Read, true),
+        };
+        let connections = match self.connections {
+            // Of these, requests that change something could use more than were said.
+            Some(connections) if is_direct => connections,
+            connections => class.limit_for(connections.unwrap_or(self.route.in_flight)),
+        };
         let dependency = Dependency {
             name: self.route.name.clone(),
-            connections: self.connections,
+            connections,
             queue: self.queue,
             ..Dependency::default()
         };
         let in_flight = self.route.in_flight.saturating_add(self.route.fallback_in_flight);
         Policy {
-            in_flight,
+            in_flight: class.limit_for(in_flight),
             in_flight_origin: Origin::NONE,
+            instances: 1,
             resources: Vec::new(),
             dependencies: vec![dependency],
             routes: vec![self.route],

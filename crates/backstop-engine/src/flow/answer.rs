@@ -283,7 +283,9 @@ impl Flow {
         };
         let dependency = self.dependency();
         let known_up = dependency.health.known_up(self.seen).unwrap_or(self.seen);
-        let spare = dependency.resources.iter().filter_map(|used| used.spare_per_second(self.seen));
+        let instances = self.engine.instances();
+        let spare =
+            dependency.resources.iter().filter_map(|used| used.spare_per_second(self.seen, instances));
         let usual = dependency.health.usual_rate().unwrap_or(0.0);
         let spare = spare.fold(f64::INFINITY, f64::min) - usual;
         dependency.come_back.assign(self.seen, known_up, spare)

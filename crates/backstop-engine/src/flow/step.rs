@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::admission::Permit;
+use crate::admission::{ClassShare, Permit};
 use crate::failure::Failure;
 use crate::policy::DependencyId;
 use crate::resource::ResourcePermits;
@@ -25,6 +25,8 @@ pub enum Step {
     Wait {
         /// Whose place.
         dependency: DependencyId,
+        /// As what it waits: free places are announced to each class apart.
+        class: ClassShare,
         /// No longer than this.
         until: Mono,
     },

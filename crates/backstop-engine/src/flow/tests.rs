@@ -7,17 +7,21 @@
 //! | `contract` | the contract's own sentences, each with its values written out |
 //! | `table` | every class, failure, status, copy and method against the reference |
 //! | `lane`, `queue`, `late`, `settlement`, `stand_ins`, `time`, `trace` | one subject each |
-//! | `model`, `requests`, `property` | many flows at once against plain counters |
+//! | `naive`, `request`, `model`, `ends`, `requests`, `worlds`, `world`, `checks`, `property` | many flows at once against plain counters |
 //! | `crowd` | thousands of flows that are cancelled or panic |
 
+mod checks;
 mod contract;
 mod crowd;
+mod ends;
 mod lane;
 mod late;
 mod model;
+mod naive;
 mod property;
 mod queue;
 mod reference;
+mod request;
 mod requests;
 mod settlement;
 mod stand_ins;
@@ -25,3 +29,5 @@ mod support;
 mod table;
 mod time;
 mod trace;
+mod world;
+mod worlds;

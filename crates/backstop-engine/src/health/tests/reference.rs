@@ -3,7 +3,7 @@
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(crate) enum Seen {
     Closed,
     Open { until: u64 },
     HalfOpen,
@@ -14,7 +14,7 @@ pub(super) enum Seen {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     Answered,
     Failed,
     Neutral,
@@ -23,10 +23,10 @@ pub(super) enum Fate {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Admitted {
+pub(crate) struct Admitted {
     id: u64,
     generation: u64,
-    pub(super) is_probe: bool,
+    pub(crate) is_probe: bool,
     at: u64,
 }
 
@@ -44,16 +44,16 @@ struct Ended {
     in_tick: bool,
 }
 
-pub(super) struct Reference {
-    pub(super) probes: usize,
-    pub(super) min_calls: usize,
-    pub(super) recovers: bool,
+pub(crate) struct Reference {
+    pub(crate) probes: usize,
+    pub(crate) min_calls: usize,
+    pub(crate) recovers: bool,
     /// Measured by others and taken over at each trip: nanoseconds, and thousandths per second.
-    pub(super) p95_ns: u64,
-    pub(super) rate_milli: u64,
-    pub(super) state: Seen,
-    pub(super) generation: u64,
-    pub(super) trips: u64,
+    pub(crate) p95_ns: u64,
+    pub(crate) rate_milli: u64,
+    pub(crate) state: Seen,
+    pub(crate) generation: u64,
+    pub(crate) trips: u64,
     ended: Vec<Ended>,
     out: Vec<Admitted>,
     successes: usize,
@@ -68,13 +68,14 @@ pub(super) struct Reference {
     reds: u32,
     backs: Vec<u64>,
     frozen_until: u64,
-    signal: Option<(u64, u64)>,
+    /// Use of a resource in thousandths and the wait for a database in milliseconds: when, and what was said last.
+    signals: [Option<(u64, u64)>; 2],
 }
 
 const SLOW: u64 = 1000;
 
 impl Reference {
-    pub(super) fn new(probes: usize, min_calls: usize, recovers: bool, rate_milli: u64) -> Self {
+    pub(crate) fn new(probes: usize, min_calls: usize, recovers: bool, rate_milli: u64) -> Self {
         Self {
             probes,
             min_calls,
@@ -97,7 +98,7 @@ impl Reference {
             reds: 0,
             backs: Vec::new(),
             frozen_until: 0,
-            signal: None,
+            signals: [None; 2],
         }
     }
 
@@ -137,7 +138,7 @@ impl Reference {
         }
     }
 
-    pub(super) fn look(&mut self, now: u64) -> Seen {
+    pub(crate) fn look(&mut self, now: u64) -> Seen {
         self.seen = self.seen.max(now);
         match self.state {
             Seen::Watch { until } if now >= until => self.enter(Seen::Closed, now),
@@ -166,7 +167,7 @@ impl Reference {
         (next - now_ns <= interval.max(100_000_000)).then_some(next)
     }
 
-    pub(super) fn would_pass(&mut self, now: u64, safe: bool) -> bool {
+    pub(crate) fn would_pass(&mut self, now: u64, safe: bool) -> bool {
         self.look(now);
         match self.state {
             Seen::Closed | Seen::Watch { .. } | Seen::ForcedClosed => true,
@@ -177,7 +178,7 @@ impl Reference {
         }
     }
 
-    pub(super) fn admit(&mut self, now: u64, safe: bool) -> Option<Admitted> {
+    pub(crate) fn admit(&mut self, now: u64, safe: bool) -> Option<Admitted> {
         if !self.would_pass(now, safe) {
             return None;
         }
@@ -196,7 +197,7 @@ impl Reference {
         Some(call)
     }
 
-    pub(super) fn end(&mut self, call: Admitted, fate: Fate, now: u64) {
+    pub(crate) fn end(&mut self, call: Admitted, fate: Fate, now: u64) {
         if fate == Fate::Unused {
             if call.generation == self.generation {
                 self.out.retain(|probe| probe.id != call.id);
@@ -281,7 +282,7 @@ impl Reference {
         row.len() == 10 && now - row[9] <= 5_000
     }
 
-    pub(super) fn counts(&self, now: u64) -> (usize, usize, usize) {
+    pub(crate) fn counts(&self, now: u64) -> (usize, usize, usize) {
         let oldest = (now / 1000).saturating_sub(9);
         let inside: Vec<_> = self
             .ended
@@ -319,11 +320,12 @@ impl Reference {
         let mut is_red =
             percent(failures) > 5.0 && failures >= 2 || percent(late(red)) > 5.0 && late(red) >= 2;
         let mut is_green = percent(failures) <= 1.0 && percent(late(green)) <= 5.0;
-        if let Some((at, in_use)) = self.signal {
+        for (signal, (green, red)) in self.signals.into_iter().zip([(700, 900), (5, 20)]) {
+            let Some((at, value)) = signal else { continue };
             let age = now - at;
             if age <= 60_000 {
-                is_red |= age <= 2_000 && in_use > 900;
-                is_green &= age <= 2_000 && in_use <= 700;
+                is_red |= age <= 2_000 && value > red;
+                is_green &= age <= 2_000 && value <= green;
             }
         }
         if is_red {
@@ -356,7 +358,7 @@ impl Reference {
         }
     }
 
-    pub(super) fn force(&mut self, state: Seen, now: u64) {
+    pub(crate) fn force(&mut self, state: Seen, now: u64) {
         self.seen = self.seen.max(now);
         let is_forced = matches!(self.state, Seen::ForcedOpen | Seen::ForcedClosed);
         if self.state == state || (state == Seen::Closed && !is_forced) {
@@ -366,13 +368,32 @@ impl Reference {
         self.enter(state, now);
     }
 
-    pub(super) fn ask(&mut self, now: u64, rest: u64) {
+    pub(crate) fn ask(&mut self, now: u64, rest: u64) {
         self.seen = self.seen.max(now);
         self.asked = self.asked.max(now + rest.min(60_000));
     }
 
-    pub(super) fn signal(&mut self, now: u64, in_use: u64) {
+    pub(crate) fn signal(&mut self, now: u64, in_use: u64) {
         self.seen = self.seen.max(now);
-        self.signal = Some((now, in_use));
+        self.signals[0] = Some((now, in_use));
+    }
+
+    pub(crate) fn database_waits(&mut self, now: u64, wait: u64) {
+        self.seen = self.seen.max(now);
+        self.signals[1] = Some((now, wait));
+    }
+
+    /// A streamed answer of a call that was counted as answered broke off.
+    pub(crate) fn broke_off(&mut self, generation: u64) {
+        let now = self.seen;
+        self.end(Admitted { id: 0, generation, is_probe: false, at: now }, Fate::Failed, now);
+    }
+
+    /// The open time is spread by a fifth to either side; where to is taken over.
+    pub(crate) fn take_over_spread(&mut self, until: u64) {
+        if let Seen::Open { until: middle } = &mut self.state {
+            assert!(until.abs_diff(*middle) <= 6_001 || until == self.asked, "{until} for {middle}");
+            *middle = until;
+        }
     }
 }
