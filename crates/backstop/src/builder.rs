@@ -6,10 +6,13 @@
 use std::time::Duration;
 
 use backstop_engine::admission::ClassShare;
+use backstop_engine::health::{BreakerRules, RecoveryRules};
 use backstop_engine::policy::{
     AfterRestart, Correct, Dependency, Direct, FixedAnswer, Incorrect, KeyPart, Optional, Origin, Otherwise,
-    Policy, PublicRead, Route, RouteClass, StatusSet,
+    Policy, PublicRead, ResourceId, RetryRules, Route, RouteClass, StatusSet,
 };
+use backstop_engine::resource::ResourceRules;
+use backstop_engine::retry;
 
 /// A route without its limit.
 #[derive(Clone, Debug)]
@@ -39,6 +42,9 @@ pub struct Builder {
     route: Route,
     connections: Option<u32>,
     queue: Duration,
+    breaker: Option<BreakerRules>,
+    recovery: Option<RecoveryRules>,
+    resources: Vec<ResourceRules>,
 }
 
 /// A read whose last correct answer may be served, within a total deadline.
@@ -97,7 +103,14 @@ impl NeedsLimit {
             }),
         };
         let route = Route { name: self.name, deadline: self.deadline, in_flight, class, ..Route::default() };
-        Builder { route, connections: None, queue: Duration::ZERO }
+        Builder {
+            route,
+            connections: None,
+            queue: Duration::ZERO,
+            breaker: None,
+            recovery: None,
+            resources: Vec::new(),
+        }
     }
 }
 
@@ -112,6 +125,40 @@ impl Builder {
     /// How long to wait for one of them. Default: not at all.
     pub fn queue(mut self, queue: Duration) -> Self {
         self.queue = queue;
+        self
+    }
+
+    /// Makes a call once more that failed for a moment: reads only, never after a timeout, paid from successes
+    /// ([`retry`](crate::engine::retry)). Default: no call is made again.
+    pub fn retry(mut self) -> Self {
+        let owner = retry::Owner::Backstop;
+        self.route.retry = Some(RetryRules { attempts: retry::MAX_ATTEMPTS, owner, origin: Origin::NONE });
+        self
+    }
+
+    /// Leaves the dependency alone while it fails or is slow. Default: it is always asked.
+    pub fn breaker(mut self, rules: BreakerRules) -> Self {
+        self.breaker = Some(rules);
+        self
+    }
+
+    /// How the load returns after the breaker was open. Default: at once. Without a breaker it has no effect.
+    pub fn recovery(mut self, rules: RecoveryRules) -> Self {
+        self.recovery = Some(rules);
+        self
+    }
+
+    /// Something that bears only so much and that each call takes up: at most `concurrency` calls at once and `rate` per
+    /// second. It is shared by all that live by the same policy; several can be named. Default: none.
+    pub fn resource(mut self, name: &str, concurrency: Option<u32>, rate: Option<u64>) -> Self {
+        self.resources.push(ResourceRules { name: name.into(), concurrency, rate, origin: Origin::NONE });
+        self
+    }
+
+    /// How long a call that nobody waits for any more goes on occupying its dependency and resources, if it does not end
+    /// before. Default: the rest of the deadline. See [`BackstopLayer`](crate::BackstopLayer).
+    pub fn abandon_hold(mut self, hold: Duration) -> Self {
+        self.route.abandon_hold = Some(hold);
         self
     }
 
@@ -168,6 +215,12 @@ impl Builder {
             name: self.route.name.clone(),
             connections,
             queue: self.queue,
+            uses: (0..self.resources.len())
+                .filter_map(|index| u16::try_from(index).ok())
+                .map(ResourceId)
+                .collect(),
+            breaker: self.breaker,
+            recovery: self.recovery,
             ..Dependency::default()
         };
         let in_flight = self.route.in_flight.saturating_add(self.route.fallback_in_flight);
@@ -175,7 +228,7 @@ impl Builder {
             in_flight: class.limit_for(in_flight),
             in_flight_origin: Origin::NONE,
             instances: 1,
-            resources: Vec::new(),
+            resources: self.resources,
             dependencies: vec![dependency],
             routes: vec![self.route],
         }

@@ -280,3 +280,45 @@ fn of_values_kept_at_once_the_newest_stays() {
         assert_eq!((kept.value, kept.age), ("newest", Duration::from_nanos(10_000 - 39)));
     }
 }
+
+/// Reads whose function may be called a second time.
+fn retrying() -> Catalog {
+    let start = Now { mono: Mono::from_ns(1_000_000_000_000_000), ..Now::default() };
+    let (clock, hand) = Clock::manual(start);
+    let policy = builder::public_read("description", 300 * MS).in_flight(2).max_age(MAX_AGE).retry().policy();
+    Catalog { reads: Reads::new(clock, policy, 100, |fault: &Fault| fault.0).unwrap(), clock: hand }
+}
+
+/// The second call comes within 25 ms and is told its number.
+#[test]
+fn a_function_that_failed_for_a_moment_is_called_once_more() {
+    let catalog = retrying();
+    let mut calls = Vec::new();
+    let mut reading = task::spawn(catalog.reads.read_again(42, 1, |number| {
+        calls.push(number);
+        async move { if number == 1 { Err(DOWN) } else { Ok("v1") } }
+    }));
+    if reading.poll().is_pending() {
+        catalog.clock.advance(25 * MS);
+    }
+    assert_eq!(reading.poll(), Poll::Ready(primary("v1")));
+    drop(reading);
+    assert_eq!((calls, catalog.in_flight()), (vec![1, 2], 0));
+}
+
+/// One that the caller repeats already, one that timed out, and one that can be called only once.
+#[test]
+fn no_other_function_is() {
+    let catalog = retrying();
+    let timed_out = Fault(Some(FailureKind::ReadTimeout));
+    for (attempt, fault) in [(2, DOWN), (1, timed_out), (1, Fault(None))] {
+        let mut calls = 0;
+        let answer = at_once(catalog.reads.read_again(42, attempt, |_| {
+            calls += 1;
+            async move { Err(fault) }
+        }));
+        assert!(answer.is_err());
+        assert_eq!(calls, 1, "{attempt} {fault:?}");
+    }
+    assert!(catalog.read(42, Err(DOWN)).is_err());
+}
