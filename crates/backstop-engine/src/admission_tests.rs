@@ -9,10 +9,14 @@ fn newcomer(limit: &Arc<Limit>) -> Option<Permit> {
     limit.try_acquire(Turn::Newcomer, Excess::Refuse)
 }
 
+fn wait(limit: &Arc<Limit>) -> Waiting {
+    limit.wait_as(ClassShare::Effect).unwrap()
+}
+
 struct WakeUps(AtomicU32);
 
 impl OnRelease for WakeUps {
-    fn released(&self) {
+    fn released(&self, _: ClassShare) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -40,7 +44,7 @@ fn the_last_place_is_given_and_the_next_is_refused() {
 fn no_place_means_no_permit() {
     let limit = Arc::new(Limit::new(0));
     assert!(newcomer(&limit).is_none());
-    assert!(limit.wait().try_acquire().is_none());
+    assert!(wait(&limit).try_acquire().is_none());
 }
 
 /// Observing counts what would have been refused, and refuses nothing.
@@ -60,7 +64,7 @@ fn excess_that_is_only_counted_is_admitted_and_counted() {
 #[test]
 fn a_newcomer_stands_behind_those_who_wait() {
     let limit = Arc::new(Limit::new(1));
-    let waiting = limit.wait();
+    let waiting = wait(&limit);
     assert!(newcomer(&limit).is_none(), "the free place is the waiter's");
     let permit = waiting.try_acquire();
     assert!(permit.is_some());
@@ -72,8 +76,8 @@ fn a_newcomer_stands_behind_those_who_wait() {
 #[test]
 fn a_second_waiter_does_not_overtake_the_first() {
     let limit = Arc::new(Limit::new(1));
-    let first = limit.wait();
-    let second = limit.wait();
+    let first = wait(&limit);
+    let second = wait(&limit);
     assert!(second.try_at_once().is_none());
     assert!(first.try_at_once().is_some());
     assert_eq!(limit.waiting(), 2);
@@ -85,7 +89,7 @@ fn waiters_are_told_of_releases_and_nobody_else_is() {
     drop(newcomer(&limit));
     assert_eq!(wake_ups.0.load(Ordering::Relaxed), 0, "nobody waits");
     let permit = newcomer(&limit);
-    let (first, second) = (limit.wait(), limit.wait());
+    let (first, second) = (wait(&limit), wait(&limit));
     drop(permit);
     assert_eq!(wake_ups.0.load(Ordering::Relaxed), 1);
     drop(first);
@@ -101,7 +105,7 @@ fn who_is_told_is_named_once() {
     let (limit, wake_ups) = counting(1);
     let later = Arc::new(WakeUps(AtomicU32::new(0)));
     limit.notify_with(Arc::<WakeUps>::clone(&later));
-    let _waiting = limit.wait();
+    let _waiting = wait(&limit);
     limit.reconfigure(1);
     assert_eq!((wake_ups.0.load(Ordering::Relaxed), later.0.load(Ordering::Relaxed)), (1, 0));
 }
@@ -118,7 +122,7 @@ fn a_lowered_limit_drains_and_a_raised_one_admits() {
     assert!(newcomer(&limit).is_none());
     held.pop();
     let last = newcomer(&limit).unwrap();
-    let waiting = limit.wait();
+    let waiting = wait(&limit);
     limit.reconfigure(2);
     assert_eq!(wake_ups.0.load(Ordering::Relaxed), 1);
     assert!(waiting.try_acquire().is_some());

@@ -23,6 +23,7 @@ const CALLS_PER_CONNECTION: u64 = 20;
 #[derive(Debug)]
 pub struct Engine {
     process: Arc<Limit>,
+    instances: u32,
     resources: Box<[Arc<Resource>]>,
     draining: AtomicBool,
     routes: Box<[RouteState]>,
@@ -129,6 +130,7 @@ impl Engine {
         });
         Ok(Arc::new(Self {
             process: limit(policy.in_flight),
+            instances: policy.instances.max(1),
             draining: AtomicBool::new(false),
             routes: routes.collect(),
             dependencies: dependencies.collect(),
@@ -140,6 +142,11 @@ impl Engine {
     /// The limit of the whole process.
     pub fn process(&self) -> &Arc<Limit> {
         &self.process
+    }
+
+    /// How many processes with this policy stand side by side, this one included.
+    pub fn instances(&self) -> u32 {
+        self.instances
     }
 
     /// Every resource, in the policy's order.

@@ -383,4 +383,4 @@ impl std::fmt::Debug for Health {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -118,6 +118,8 @@ pub enum Reason {
 pub enum Scope {
     /// The whole process's.
     Process,
+    /// The whole process's: places are free, but they are kept for classes that matter more.
+    ProcessShare,
     /// The route's.
     Route,
     /// The lane for alternatives.

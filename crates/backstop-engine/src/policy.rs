@@ -65,6 +65,8 @@ pub struct Policy {
     pub in_flight: u32,
     /// Where `in_flight` was written.
     pub in_flight_origin: Origin,
+    /// How many processes with this policy stand side by side; 0 counts as 1.
+    pub instances: u32,
     /// What several dependencies share.
     pub resources: Vec<ResourceRules>,
     /// What may be called.

@@ -15,12 +15,11 @@
 
 mod admitted;
 mod set;
-mod share;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::admission::{Excess, Limit, Permit, Turn};
+use crate::admission::{Excess, Limit, NoPlace, Permit, Turn};
 use crate::policy::Origin;
 use crate::rate::{Rate, Taken};
 use crate::retry_after::Slots;
@@ -29,8 +28,8 @@ use crate::time::Mono;
 
 use admitted::Admitted;
 
+pub use crate::admission::ClassShare;
 pub use set::{INLINE, ResourcePermits, acquire_all};
-pub use share::ClassShare;
 
 /// The rules of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,13 +137,11 @@ impl Resource {
         if excess == Excess::Refuse && self.rate.spare(now) == 0 {
             return Err(self.refuse(ResourceRefusal::Rate));
         }
-        let limit = self.places.limit();
-        let share = class.places(limit);
-        let (place, before) = self.places.take(Turn::Newcomer, excess, share);
+        let (place, refused) = self.places.take_as(class, Turn::Newcomer, excess);
         let mut refusal = ResourceRefusal::Concurrency;
-        if place.is_none() || before >= share {
-            let is_full = before >= limit || share == limit;
-            refusal = self.refuse(if is_full { refusal } else { ResourceRefusal::Share });
+        if let Some(refused) = refused {
+            let by_share = refused == NoPlace::Kept;
+            refusal = self.refuse(if by_share { ResourceRefusal::Share } else { refusal });
         }
         place.map(|place| ResourcePermit { place, taken: None }).ok_or(refusal)
     }
@@ -219,11 +216,12 @@ impl Resource {
     }
 
     /// What the rate could have admitted beyond what it did, per second, over the last five whole seconds; `None`
-    /// without a rate, for then nobody has verified one. While nothing comes through this is all of the rate: in an
-    /// outage, the demand of before it says more.
-    pub fn spare_per_second(&self, now: Mono) -> Option<f64> {
+    /// without a rate, for then nobody has verified one. Where several `instances` use it alike, this is one's part. While
+    /// nothing comes through this is all of the rate: in an outage, the demand of before it says more.
+    pub fn spare_per_second(&self, now: Mono, instances: u32) -> Option<f64> {
         let is_limited = !self.rate.is_unlimited();
-        is_limited.then(|| (self.rate.per_second() - self.admitted.per_second(now)).max(0.0))
+        let part = self.rate.per_second() / f64::from(instances.max(1));
+        is_limited.then(|| (part - self.admitted.per_second(now)).max(0.0))
     }
 }
 

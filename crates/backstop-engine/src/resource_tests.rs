@@ -98,7 +98,7 @@ fn without_a_number_there_is_no_limit_but_a_count() {
     let resource = resource(None, None);
     let held: Vec<_> = (0..1_000).map(|_| take(&resource, Optional).unwrap()).collect();
     assert_eq!((resource.in_use(), resource.in_use_per_mille(), resource.concurrency()), (1_000, 0, None));
-    assert_eq!(resource.spare_per_second(at(0)), None);
+    assert_eq!(resource.spare_per_second(at(0), 1), None);
     drop(held);
     assert_eq!((resource.in_use(), resource.name(), resource.origin()), (0, "catalog-db", Origin(7)));
 }
@@ -166,8 +166,14 @@ fn spare_is_the_rate_less_what_was_admitted() {
         let now = at(number * 5 * MS);
         assert!(resource.try_acquire(now, Read, Excess::Refuse).is_ok());
     }
-    assert_eq!(resource.spare_per_second(at(1_000 * MS)), Some(170.0));
-    assert_eq!(resource.spare_per_second(at(6_000 * MS)), Some(200.0));
+    assert_eq!(resource.spare_per_second(at(1_000 * MS), 1), Some(170.0));
+    assert_eq!(resource.spare_per_second(at(6_000 * MS), 1), Some(200.0));
+    assert_eq!(resource.spare_per_second(at(6_000 * MS), 4), Some(50.0), "a quarter of it is one's of four");
+    assert_eq!(
+        resource.spare_per_second(at(1_000 * MS), 4),
+        Some(20.0),
+        "a quarter, less 30 per second of its own"
+    );
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn without_a_usable_copy_the_contract_decides() {
 
 #[test]
 fn own_limits_are_503_whoever_set_them() {
-    for scope in [Scope::Process, Scope::Route, Scope::FallbackLane] {
+    for scope in [Scope::Process, Scope::ProcessShare, Scope::Route, Scope::FallbackLane] {
         let refusal = refusal(Reason::Capacity(scope), None, UnavailableStatus::Cause);
         assert_eq!((refusal.status, refusal.proxy_error), (503, "proxy_internal_response"));
     }

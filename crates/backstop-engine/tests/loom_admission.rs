@@ -6,12 +6,20 @@
 
 use std::sync::Arc;
 
-use backstop_engine::admission::{Excess, Limit, OnRelease, Permit, Turn};
+use backstop_engine::admission::{ClassShare, Excess, Limit, OnRelease, Permit, Turn, Waiting};
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
 fn newcomer(limit: &Arc<Limit>) -> Option<Permit> {
     limit.try_acquire(Turn::Newcomer, Excess::Refuse)
+}
+
+fn newcomer_as(limit: &Arc<Limit>, class: ClassShare) -> Option<Permit> {
+    limit.try_acquire_as(class, Turn::Newcomer, Excess::Refuse).ok()
+}
+
+fn wait(limit: &Arc<Limit>) -> Waiting {
+    limit.wait_as(ClassShare::Effect).unwrap()
 }
 
 fn visit(limit: &Arc<Limit>, inside: &AtomicU32) {
@@ -37,7 +45,7 @@ impl WakeUps {
 }
 
 impl OnRelease for WakeUps {
-    fn released(&self) {
+    fn released(&self, _: ClassShare) {
         self.0.fetch_add(1, Ordering::AcqRel);
     }
 }
@@ -87,7 +95,7 @@ fn a_release_is_either_found_or_announced() {
         let wake_ups = WakeUps::of(&limit);
         let permit = newcomer(&limit).unwrap();
         let leaving = thread::spawn(move || drop(permit));
-        let waiting = limit.wait();
+        let waiting = wait(&limit);
         let found = waiting.try_acquire();
         leaving.join().unwrap();
         if found.is_none() {
@@ -108,7 +116,7 @@ fn a_raised_limit_is_either_found_or_announced() {
             let limit = Arc::clone(&limit);
             thread::spawn(move || limit.reconfigure(2))
         };
-        let waiting = limit.wait();
+        let waiting = wait(&limit);
         let found = waiting.try_acquire();
         raising.join().unwrap();
         if found.is_none() {
@@ -125,7 +133,7 @@ fn a_waiter_that_leaves_hands_its_wake_up_on() {
         let limit = Arc::new(Limit::new(1));
         let wake_ups = WakeUps::of(&limit);
         let permit = newcomer(&limit).unwrap();
-        let (leaver, stayer) = (limit.wait(), limit.wait());
+        let (leaver, stayer) = (wait(&limit), wait(&limit));
         let releasing = thread::spawn(move || drop(permit));
         let leaving = {
             let wake_ups = Arc::clone(&wake_ups);
@@ -147,7 +155,7 @@ fn a_newcomer_never_overtakes_a_waiter() {
     loom::model(|| {
         let limit = Arc::new(Limit::new(1));
         let permit = newcomer(&limit).unwrap();
-        let waiting = limit.wait();
+        let waiting = wait(&limit);
         let releasing = thread::spawn(move || drop(permit));
         let passing = {
             let limit = Arc::clone(&limit);
@@ -156,5 +164,80 @@ fn a_newcomer_never_overtakes_a_waiter() {
         assert!(!passing.join().unwrap(), "overtaken");
         releasing.join().unwrap();
         assert!(waiting.try_acquire().is_some());
+    });
+}
+
+/// Wake-ups per class, as a driver with one queue for each holds them: a queue keeps one for a waiter that does not listen
+/// yet, and no more.
+struct Queues([AtomicU32; 4]);
+
+impl Queues {
+    fn of(limit: &Limit) -> Arc<Self> {
+        let queues = Arc::new(Self(std::array::from_fn(|_| AtomicU32::new(0))));
+        limit.notify_with(Arc::<Self>::clone(&queues));
+        queues
+    }
+
+    fn take(&self, class: ClassShare) -> bool {
+        self.0[class as usize].swap(0, Ordering::AcqRel) > 0
+    }
+}
+
+impl OnRelease for Queues {
+    fn released(&self, class: ClassShare) {
+        self.0[class as usize].store(1, Ordering::Release);
+    }
+}
+
+/// Of three places reads may use two. Two reads come at any moment: an effect finds the third, every time.
+#[test]
+fn the_last_place_is_never_a_reads() {
+    let mut bounded = loom::model::Builder::new();
+    bounded.preemption_bound = Some(3);
+    bounded.check(|| {
+        let limit = Arc::new(Limit::new(3));
+        let reads = [0, 1].map(|_| {
+            let limit = Arc::clone(&limit);
+            thread::spawn(move || {
+                let permit = newcomer_as(&limit, ClassShare::Read);
+                let another = newcomer_as(&limit, ClassShare::Read);
+                drop((permit, another));
+            })
+        });
+        assert!(newcomer_as(&limit, ClassShare::Effect).is_some());
+        for read in reads {
+            read.join().unwrap();
+        }
+        assert_eq!(limit.in_flight(), 0);
+    });
+}
+
+/// Two places come back while an effect and a read wait, and both may be announced to the effect. Whoever of the two is not
+/// served by then has a wake-up: none sleeps beside a place that it may use.
+#[test]
+fn no_class_sleeps_beside_a_place_that_it_may_use() {
+    let mut bounded = loom::model::Builder::new();
+    bounded.preemption_bound = Some(3);
+    bounded.check(|| {
+        let limit = Arc::new(Limit::new(2));
+        let queues = Queues::of(&limit);
+        let [first, second] = [0, 1].map(|_| newcomer(&limit).unwrap());
+        let read = limit.wait_as(ClassShare::Read).unwrap();
+        let releasing = thread::spawn(move || {
+            drop(first);
+            drop(second);
+        });
+        let effect = limit.wait_as(ClassShare::Effect).unwrap();
+        let mut served = effect.try_at_once();
+        releasing.join().unwrap();
+        if served.is_none() {
+            assert!(queues.take(ClassShare::Effect), "the effect sleeps beside two places");
+            served = effect.try_acquire();
+        }
+        assert!(served.is_some());
+        // Served and gone, or gone unserved: the read is told, and finds a place once less than its share is taken.
+        drop((served, effect));
+        assert!(queues.take(ClassShare::Read), "the read sleeps beside two places");
+        assert!(read.try_acquire().is_some());
     });
 }

@@ -161,7 +161,7 @@ fn a_part_never_overtakes_a_waiter() {
     loom::model(|| {
         let limit = Arc::new(Limit::new(2));
         let held = [(); 2].map(|()| limit.try_acquire(Turn::Newcomer, Excess::Refuse));
-        let waiting = limit.wait();
+        let waiting = limit.wait_as(ClassShare::Effect).unwrap();
         let releasing = thread::spawn(move || drop(held));
         let passing = {
             let limit = Arc::clone(&limit);

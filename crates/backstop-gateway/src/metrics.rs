@@ -10,6 +10,7 @@ mod recovery;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use backstop_engine::admission::NoPlace;
 use backstop_engine::failure::FailureKind;
 use backstop_engine::outcome::Outcome;
 use backstop_engine::tally::AGE_BUCKETS_SECONDS;
@@ -192,11 +193,16 @@ impl Everything {
         let mut refused = series(
             encoder,
             "backstop_in_flight_refused",
-            "How often a place was asked for and none was free",
+            "How often a place was asked for and there was none, by reason",
             MetricType::Counter,
         )?;
         for (scope, name, limit) in &limits {
-            refused.count(&vec![("scope", *scope), ("name", *name)], limit.refused())?;
+            let kept = limit.kept();
+            let by_reason = [(NoPlace::Full, limit.refused().saturating_sub(kept)), (NoPlace::Kept, kept)];
+            for (reason, count) in by_reason {
+                let labels = vec![("scope", *scope), ("name", *name), ("reason", reason.token())];
+                refused.count(&labels, count)?;
+            }
         }
         Ok(())
     }

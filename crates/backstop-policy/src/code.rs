@@ -146,7 +146,7 @@ codes! {
     RouteAboveProcess = "BS0502", Warning, "a route's limit is above the process's";
     OptionalShare = "BS0503", Warning, "optional routes may take most of the process";
     FewConnections = "BS0504", Warning, "a route's limit is above its dependency's connections";
-    OptionalNeighbour = "BS0505", Warning, "an optional route may take every connection";
+    OptionalNeighbour = "BS0505", Warning, "an optional route may take most connections";
     OneConnection = "BS0506", Warning, "a single connection";
     LongDeadline = "BS0507", Warning, "a deadline longer than clients wait";
     OverrideOrigin = "BS0508", Warning, "the origin's wish is overridden";
@@ -177,6 +177,7 @@ codes! {
     LocalCopyTooYoung = "BS0540", Warning, "a local copy no older than what the cache gives";
     FillAbove = "BS0541", Warning, "a fill budget above what its dependency bears";
     FillTooShort = "BS0542", Warning, "a fill that ends before those who wait for it";
+    UnusedInstances = "BS0545", Warning, "several gateways and nothing to divide among them";
 
     Unmeasured = "BS0601", Note, "limits that no drill has measured";
     SameTargetOnly = "BS0602", Note, "a write withdraws copies of its own path only";

@@ -5,10 +5,14 @@
 
 use std::time::Duration;
 
+use backstop_engine::admission::ClassShare;
+use backstop_engine::health::{BreakerRules, RecoveryRules};
 use backstop_engine::policy::{
     AfterRestart, Correct, Dependency, Direct, FixedAnswer, Incorrect, KeyPart, Optional, Origin, Otherwise,
-    Policy, PublicRead, Route, RouteClass, StatusSet,
+    Policy, PublicRead, ResourceId, RetryRules, Route, RouteClass, StatusSet,
 };
+use backstop_engine::resource::ResourceRules;
+use backstop_engine::retry;
 
 /// A route without its limit.
 #[derive(Clone, Debug)]
@@ -36,8 +40,11 @@ pub struct NeedsMaxAge(Builder);
 #[must_use = "a builder does nothing until `policy`"]
 pub struct Builder {
     route: Route,
-    connections: u32,
+    connections: Option<u32>,
     queue: Duration,
+    breaker: Option<BreakerRules>,
+    recovery: Option<RecoveryRules>,
+    resources: Vec<ResourceRules>,
 }
 
 /// A read whose last correct answer may be served, within a total deadline.
@@ -96,20 +103,62 @@ impl NeedsLimit {
             }),
         };
         let route = Route { name: self.name, deadline: self.deadline, in_flight, class, ..Route::default() };
-        Builder { route, connections: in_flight, queue: Duration::ZERO }
+        Builder {
+            route,
+            connections: None,
+            queue: Duration::ZERO,
+            breaker: None,
+            recovery: None,
+            resources: Vec::new(),
+        }
     }
 }
 
 impl Builder {
-    /// Calls of the dependency under way at once. Default: `in_flight`.
+    /// Calls of the dependency under way at once. Default: as many as `in_flight`. Of a `direct` route, calls that only
+    /// read use less than 85 % of them: the last are for those that may change something.
     pub fn connections(mut self, connections: u32) -> Self {
-        self.connections = connections;
+        self.connections = Some(connections);
         self
     }
 
     /// How long to wait for one of them. Default: not at all.
     pub fn queue(mut self, queue: Duration) -> Self {
         self.queue = queue;
+        self
+    }
+
+    /// Makes a call once more that failed for a moment: reads only, never after a timeout, paid from successes
+    /// ([`retry`](crate::engine::retry)). Default: no call is made again.
+    pub fn retry(mut self) -> Self {
+        let owner = retry::Owner::Backstop;
+        self.route.retry = Some(RetryRules { attempts: retry::MAX_ATTEMPTS, owner, origin: Origin::NONE });
+        self
+    }
+
+    /// Leaves the dependency alone while it fails or is slow. Default: it is always asked.
+    pub fn breaker(mut self, rules: BreakerRules) -> Self {
+        self.breaker = Some(rules);
+        self
+    }
+
+    /// How the load returns after the breaker was open. Default: at once. Without a breaker it has no effect.
+    pub fn recovery(mut self, rules: RecoveryRules) -> Self {
+        self.recovery = Some(rules);
+        self
+    }
+
+    /// Something that bears only so much and that each call takes up: at most `concurrency` calls at once and `rate` per
+    /// second. It is shared by all that live by the same policy; several can be named. Default: none.
+    pub fn resource(mut self, name: &str, concurrency: Option<u32>, rate: Option<u64>) -> Self {
+        self.resources.push(ResourceRules { name: name.into(), concurrency, rate, origin: Origin::NONE });
+        self
+    }
+
+    /// How long a call that nobody waits for any more goes on occupying its dependency and resources, if it does not end
+    /// before. Default: the rest of the deadline. See [`BackstopLayer`](crate::BackstopLayer).
+    pub fn abandon_hold(mut self, hold: Duration) -> Self {
+        self.route.abandon_hold = Some(hold);
         self
     }
 
@@ -150,19 +199,39 @@ impl Builder {
         self
     }
 
-    /// The policy of this one route, over a dependency of the same name. The process's limit is the route's.
+    /// The policy of this one route, over a dependency of the same name. Nobody shares the process and the dependency
+    /// with it, so both have room for what was said: of their limits, the route's class may use just that.
     pub fn policy(self) -> Policy {
+        let (class, is_direct) = match &self.route.class {
+            RouteClass::Optional(_) => (ClassShare::Optional, false),
+            RouteClass::PublicRead(_) | RouteClass::CachedRead(_) | RouteClass::Composed(_) => {
+                (ClassShare::Read, false)
+            }
+            RouteClass::Direct(_) => (ClassShare::Read, true),
+        };
+        let connections = match self.connections {
+            // Of these, requests that change something could use more than were said.
+            Some(connections) if is_direct => connections,
+            connections => class.limit_for(connections.unwrap_or(self.route.in_flight)),
+        };
         let dependency = Dependency {
             name: self.route.name.clone(),
-            connections: self.connections,
+            connections,
             queue: self.queue,
+            uses: (0..self.resources.len())
+                .filter_map(|index| u16::try_from(index).ok())
+                .map(ResourceId)
+                .collect(),
+            breaker: self.breaker,
+            recovery: self.recovery,
             ..Dependency::default()
         };
         let in_flight = self.route.in_flight.saturating_add(self.route.fallback_in_flight);
         Policy {
-            in_flight,
+            in_flight: class.limit_for(in_flight),
             in_flight_origin: Origin::NONE,
-            resources: Vec::new(),
+            instances: 1,
+            resources: self.resources,
             dependencies: vec![dependency],
             caches: Vec::new(),
             routes: vec![self.route],

@@ -24,8 +24,8 @@
 
 use std::future::Future;
 use std::hash::{BuildHasher, Hash, RandomState};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use backstop_engine::engine::{Engine, RouteState};
@@ -105,21 +105,22 @@ where
     /// Protects reads with the first route of a policy. At most `copies` values are kept. `classify` tells which errors
     /// are failures of the dependency.
     ///
-    /// A function is called once for each read: what the policy says of retries and of another dependency is not done here,
-    /// and the value that is kept stands in at once.
+    /// A function cannot be told to ask another dependency: what the policy says of one is not done here, and the value that
+    /// is kept stands in at once.
     ///
     /// # Errors
     /// A policy that the engine refuses or that has no route, or a route whose alternative is an HTTP answer (`optional`) or
-    /// a shared cache (`cached_read`): neither is a value.
+    /// a shared cache (`cached_read`), or that asks other routes (`composed`): none of them is a value.
     pub fn new(
         clock: Clock,
-        policy: Policy,
+        mut policy: Policy,
         copies: usize,
         classify: impl Fn(&E) -> Option<FailureKind> + Send + Sync + 'static,
     ) -> Result<Self, SetupError> {
+        policy.routes.iter_mut().for_each(|route| route.alternative = None);
         let engine = Engine::new(policy)?;
         let Some(route) = engine.routes().first() else { return Err(SetupError::NoSuchRoute("".into())) };
-        if matches!(route.rules.class, RouteClass::Optional(_) | RouteClass::CachedRead(_)) {
+        if !matches!(route.rules.class, RouteClass::PublicRead(_) | RouteClass::Direct(_)) {
             return Err(SetupError::NotForFunctions { route: route.rules.name.clone() });
         }
         let waiters = Waiters::of(&engine);
@@ -130,39 +131,79 @@ where
         Ok(Self { engine, clock, waiters, copies, withdrawals, classify, entropy: Entropy::new() })
     }
 
-    /// Reads a value: from the dependency, or the last correct one if it fails.
+    /// Reads a value: from the dependency, or the last correct one if it fails. The function is called at most once: a
+    /// policy's [`retry`](crate::builder::Builder::retry) needs [`read_again`](Reads::read_again).
     ///
     /// # Errors
-    /// [`Unanswered`]. Dropping the future ends the read and returns its permits.
+    /// [`Unanswered`]. Dropping the future ends the read, the function's own future with it, and returns its permits.
     pub async fn read<R, F>(&self, key: K, ask: R) -> Result<Answered<T>, Unanswered<E>>
     where
         R: FnOnce() -> F,
         F: Future<Output = Result<T, E>>,
     {
-        // The function can be called once.
-        let facts = RequestFacts { repeatable: false, ..RequestFacts::GET };
+        let mut ask = Some(ask);
+        self.answer(key, RequestFacts { repeatable: false, ..RequestFacts::GET }, |_| {
+            ask.take().map(|ask| ask())
+        })
+        .await
+    }
+
+    /// As [`read`](Reads::read); where the policy says so, the function is called a second time after a failure of a
+    /// moment. `attempt` is how often whoever calls has tried it, from 1 (`Backstop-Attempt` in HTTP): from 2 on nothing is
+    /// repeated here. The function gets the number of the attempt that it makes, to be passed on likewise.
+    ///
+    /// # Errors
+    /// As [`read`](Reads::read).
+    pub async fn read_again<R, F>(
+        &self,
+        key: K,
+        attempt: u32,
+        mut ask: R,
+    ) -> Result<Answered<T>, Unanswered<E>>
+    where
+        R: FnMut(u32) -> F,
+        F: Future<Output = Result<T, E>>,
+    {
+        self.answer(key, RequestFacts { attempt, ..RequestFacts::GET }, |number| Some(ask(number))).await
+    }
+
+    async fn answer<R, F>(
+        &self,
+        key: K,
+        facts: RequestFacts,
+        mut ask: R,
+    ) -> Result<Answered<T>, Unanswered<E>>
+    where
+        R: FnMut(u32) -> Option<F>,
+        F: Future<Output = Result<T, E>>,
+    {
         let withdrawals = self.withdrawals.of(&key);
         let withdrawn_before = withdrawals.load(Ordering::SeqCst);
         let begun = self.clock.now();
         let mut flow = Flow::begin(&self.engine, RouteId(0), facts, begun, self.entropy.draw(), Trace::off());
-        let mut asked = None;
+        let asked = Mutex::new(None);
         let (decision, key, copy) = {
             // Nothing happens before the first poll. What the driver gets to see names neither `T` nor `E`: else the
             // compiler could not prove that the whole is `Send` where they hold a lifetime, `Box<dyn Error>` included.
-            let asking = async {
-                let result = ask().await;
-                let told = match &result {
-                    Ok(_) => Told::Value,
-                    Err(error) => (self.classify)(error).map_or(Told::Unclassified, Told::Failure),
-                };
-                asked = Some(result);
-                told
+            let (asked, classify) = (&asked, &self.classify);
+            let asking = |number| {
+                let asking = ask(number)?;
+                Some(async move {
+                    let result = asking.await;
+                    let told = match &result {
+                        Ok(_) => Told::Value,
+                        Err(error) => classify(error).map_or(Told::Unclassified, Told::Failure),
+                    };
+                    *asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+                    told
+                })
             };
-            let mut hands = Call { reads: self, key, asking: Some(asking), copy: None };
+            let mut hands = Call { reads: self, key, asking, copy: None };
             let decision = drive(&mut flow, &mut hands, &self.clock, &self.waiters, None).await;
             (decision, hands.key, hands.copy)
         };
         let account = decision.account;
+        let asked = asked.into_inner().unwrap_or_else(PoisonError::into_inner);
         let value = match (decision.reply, asked, copy) {
             (Reply::Collected(_) | Reply::Streamed(_), Some(Ok(value)), _) => {
                 if decision.copy == CopyAction::Store
@@ -243,15 +284,16 @@ enum Told {
 struct Call<'a, K, T, E, A> {
     reads: &'a Reads<K, T, E>,
     key: K,
-    asking: Option<A>,
+    asking: A,
     copy: Option<T>,
 }
 
-impl<K, T, E, A> Hands for Call<'_, K, T, E, A>
+impl<K, T, E, A, F> Hands for Call<'_, K, T, E, A>
 where
     K: Eq + Hash + Clone,
     T: Clone,
-    A: Future<Output = Told>,
+    A: FnMut(u32) -> Option<F>,
+    F: Future<Output = Told>,
 {
     fn peek(&mut self) -> Option<CopyFacts> {
         self.reads.copies.get(&self.key).map(|(facts, _)| facts)
@@ -259,7 +301,7 @@ where
 
     async fn call(&mut self, attempt: Attempt, progress: &Progress) -> Event {
         let id = attempt.id;
-        let Some(asking) = self.asking.take() else { return Event::Propagated { attempt: id } };
+        let Some(asking) = (self.asking)(attempt.number) else { return Event::Propagated { attempt: id } };
         progress.enter(Phase::Head);
         match asking.await {
             Told::Value => Event::Head {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use backstop_engine::admission::OnRelease;
+use backstop_engine::admission::{ClassShare, OnRelease};
 use backstop_engine::engine::Engine;
 use backstop_engine::flow::{Attempt, AttemptId, Cached, Decision, Event, Filled, Flow, Step};
 use backstop_engine::policy::DependencyId;
@@ -88,8 +88,8 @@ pub(crate) async fn drive<H: Hands>(
             Step::Join { until, waiters } => {
                 within(hands.join(waiters), clock, until).await.unwrap_or(Event::TimeUp(None))
             }
-            Step::Wait { until, dependency } => {
-                let released = within(waiters.released(dependency), clock, until).await;
+            Step::Wait { until, dependency, class } => {
+                let released = within(waiters.released(dependency, class), clock, until).await;
                 released.map_or(Event::TimeUp(None), |()| Event::Released)
             }
             Step::Attempt(attempt) => {
@@ -193,33 +193,42 @@ impl Drop for Uploading<'_> {
     }
 }
 
-/// Those who wait for a place at a dependency, one queue each.
+/// Those who wait for a place at a dependency, one queue for each class of each.
 #[derive(Debug)]
-pub(crate) struct Waiters(Box<[Arc<Queue>]>);
+pub(crate) struct Waiters(Box<[Arc<Queues>]>);
 
-#[derive(Debug)]
-struct Queue(Notify);
+#[derive(Debug, Default)]
+struct Queues([Notify; ClassShare::ALL.len()]);
 
-impl OnRelease for Queue {
-    fn released(&self) {
-        self.0.notify_one();
+impl Queues {
+    fn of(&self, class: ClassShare) -> Option<&Notify> {
+        self.0.get(class as usize)
+    }
+}
+
+impl OnRelease for Queues {
+    fn released(&self, class: ClassShare) {
+        if let Some(queue) = self.of(class) {
+            queue.notify_one();
+        }
     }
 }
 
 impl Waiters {
     pub(crate) fn of(engine: &Engine) -> Self {
         let queue = |limit: &Arc<backstop_engine::admission::Limit>| {
-            let queue = Arc::new(Queue(Notify::new()));
-            limit.notify_with(Arc::clone(&queue) as Arc<dyn OnRelease>);
-            queue
+            let queues = Arc::new(Queues::default());
+            limit.notify_with(Arc::clone(&queues) as Arc<dyn OnRelease>);
+            queues
         };
         Self(engine.dependencies().iter().map(|dependency| queue(&dependency.in_flight)).collect())
     }
 
     /// Ends when a place may be free. A release that comes before anybody listens is kept for the next who does.
-    async fn released(&self, dependency: DependencyId) {
-        if let Some(queue) = self.0.get(usize::from(dependency.0)) {
-            queue.0.notified().await;
+    async fn released(&self, dependency: DependencyId, class: ClassShare) {
+        let queues = self.0.get(usize::from(dependency.0));
+        if let Some(queue) = queues.and_then(|queues| queues.of(class)) {
+            queue.notified().await;
         }
     }
 }

@@ -3,31 +3,43 @@
 //! One layer, not a bag of them: the deadline, the limit that also counts alternatives and the owner of failures cut
 //! across, and whoever orders independent layers can build an unsafe stack.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use tower_layer::Layer;
 
 use crate::protected::ProtectedRoute;
-use crate::service::BackstopService;
+use crate::service::{BackstopService, Once, Repeating};
 
 /// Protects a service with a route's policy.
 ///
 /// Where the service's error is a `Box<dyn Error>`, put the protected service into a
 /// [`BoxCloneService`](https://docs.rs/tower/latest/tower/util/struct.BoxCloneService.html) before it is used inside an
 /// `async` block that must be `Send`: the compiler cannot yet prove that of a closure over such an error.
-pub struct BackstopLayer<C> {
+///
+/// **Retries.** Where the route's policy has [`retry`](crate::builder::Builder::retry), a read without content is sent a
+/// second time with the request body's `Default`, which every usual body type has, and which is empty. A body type that has
+/// none needs [`once`](BackstopLayer::once).
+///
+/// **Calls that nobody waits for any more**, because their time is over or the client has left, go on in a task of the tokio
+/// runtime and occupy their places at the dependency and its resources until the inner service has answered, and no longer
+/// than [`abandon_hold`](crate::builder::Builder::abandon_hold) (by default the rest of the deadline): whatever they have
+/// asked for is still being worked on. A hold of zero ends them at once, and so does the lack of a runtime. What is left of
+/// an answer whose head has come is not waited for: dropping its body ends it.
+pub struct BackstopLayer<C, R = Repeating> {
     route: ProtectedRoute,
     classify: Arc<C>,
+    repeats: PhantomData<fn() -> R>,
 }
 
 // By hand: what is derived would ask the same of `C`, and a closure is seldom `Debug` and not always `Clone`.
-impl<C> Clone for BackstopLayer<C> {
+impl<C, R> Clone for BackstopLayer<C, R> {
     fn clone(&self) -> Self {
-        Self { route: self.route.clone(), classify: Arc::clone(&self.classify) }
+        Self { route: self.route.clone(), classify: Arc::clone(&self.classify), repeats: PhantomData }
     }
 }
 
-impl<C> std::fmt::Debug for BackstopLayer<C> {
+impl<C, R> std::fmt::Debug for BackstopLayer<C, R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("BackstopLayer").field("route", &self.route).finish_non_exhaustive()
     }
@@ -41,12 +53,17 @@ impl<C> BackstopLayer<C> {
     /// `Dns`, `Connect`, `ConnectTimeout` and `Tls` say that no byte of the request can have been sent: a write that fails
     /// so has changed nothing, and withdraws no copy. Whatever may have happened later is one of the other kinds.
     pub fn new(route: ProtectedRoute, classify: C) -> Self {
-        Self { route, classify: Arc::new(classify) }
+        Self { route, classify: Arc::new(classify), repeats: PhantomData }
+    }
+
+    /// Sends every request once, whatever the policy says: for request bodies without a `Default`.
+    pub fn once(self) -> BackstopLayer<C, Once> {
+        BackstopLayer { route: self.route, classify: self.classify, repeats: PhantomData }
     }
 }
 
-impl<S, C> Layer<S> for BackstopLayer<C> {
-    type Service = BackstopService<S, C>;
+impl<S, C, R> Layer<S> for BackstopLayer<C, R> {
+    type Service = BackstopService<S, C, R>;
 
     fn layer(&self, inner: S) -> Self::Service {
         BackstopService::new(inner, self.route.clone(), Arc::clone(&self.classify))

@@ -23,6 +23,7 @@
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 
+mod abandoned;
 mod body;
 mod budget;
 pub mod builder;
@@ -59,4 +60,4 @@ pub use compose::{Asked, NotAPlace, compose};
 pub use exchange::{Incoming, respond};
 pub use layer::BackstopLayer;
 pub use protected::{Backstop, ProtectedRoute, SetupError, Withdrawals, Withdraws};
-pub use service::{BackstopService, PermitBody};
+pub use service::{BackstopService, Once, PermitBody, Repeating, Repeats};

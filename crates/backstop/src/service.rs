@@ -4,6 +4,7 @@
 //! runs. The inner service's own readiness is awaited inside the deadline.
 
 use std::future::{Future, poll_fn};
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,32 +18,62 @@ use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
+use crate::abandoned::UnderWay;
 use crate::body::ReplyBody;
+use crate::clock::Clock;
 use crate::exchange::{Incoming, respond};
 use crate::protected::ProtectedRoute;
 use crate::upstream::{BrokenOff, CallError, Progress, Upstream};
 
-/// The inner service, protected.
-pub struct BackstopService<S, C> {
+/// The inner service, protected. `R` is whether a request may be sent twice: [`Repeating`] or [`Once`].
+pub struct BackstopService<S, C, R = Repeating> {
     inner: S,
     route: ProtectedRoute,
     classify: Arc<C>,
     entropy: Arc<Entropy>,
+    repeats: PhantomData<fn() -> R>,
+}
+
+/// What a request without content is sent with a second time.
+pub trait Repeats<B>: Send + Sync + 'static {
+    /// A body without content; `None` if no request is sent twice.
+    fn no_content() -> Option<B>;
+}
+
+/// Requests without content may be sent twice, the second time with the body's `Default`.
+#[derive(Clone, Copy, Debug)]
+pub struct Repeating;
+
+/// No request is sent twice.
+#[derive(Clone, Copy, Debug)]
+pub struct Once;
+
+impl<B: Default> Repeats<B> for Repeating {
+    fn no_content() -> Option<B> {
+        Some(B::default())
+    }
+}
+
+impl<B> Repeats<B> for Once {
+    fn no_content() -> Option<B> {
+        None
+    }
 }
 
 // By hand: what is derived would ask the same of `C`, and a closure is seldom `Debug` and not always `Clone`.
-impl<S: Clone, C> Clone for BackstopService<S, C> {
+impl<S: Clone, C, R> Clone for BackstopService<S, C, R> {
     fn clone(&self) -> Self {
         Self {
             inner: self.inner.clone(),
             route: self.route.clone(),
             classify: Arc::clone(&self.classify),
             entropy: Arc::clone(&self.entropy),
+            repeats: PhantomData,
         }
     }
 }
 
-impl<S: std::fmt::Debug, C> std::fmt::Debug for BackstopService<S, C> {
+impl<S: std::fmt::Debug, C, R> std::fmt::Debug for BackstopService<S, C, R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("BackstopService")
             .field("inner", &self.inner)
@@ -68,17 +99,18 @@ impl Entropy {
     }
 }
 
-impl<S, C> BackstopService<S, C> {
+impl<S, C, R> BackstopService<S, C, R> {
     pub(crate) fn new(inner: S, route: ProtectedRoute, classify: Arc<C>) -> Self {
-        Self { inner, route, classify, entropy: Arc::new(Entropy::new()) }
+        Self { inner, route, classify, entropy: Arc::new(Entropy::new()), repeats: PhantomData }
     }
 }
 
-impl<S, C, RequestBody, ResponseBody> Service<Request<RequestBody>> for BackstopService<S, C>
+impl<S, C, R, RequestBody, ResponseBody> Service<Request<RequestBody>> for BackstopService<S, C, R>
 where
     S: Service<Request<RequestBody>, Response = Response<ResponseBody>> + Clone + Send + 'static,
-    S::Future: Send,
+    S::Future: Send + 'static,
     S::Error: Send,
+    R: Repeats<RequestBody>,
     C: Fn(&S::Error) -> Option<FailureKind> + Send + Sync + 'static,
     RequestBody: Body + Send + 'static,
     ResponseBody: Body<Data = Bytes> + Unpin + Send + 'static,
@@ -94,22 +126,30 @@ where
     fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
         let route = self.route.clone();
         let entropy = self.entropy.draw();
-        let upstream =
-            Inner { service: Mutex::new(self.inner.clone()), classify: Arc::clone(&self.classify) };
+        let upstream = Inner {
+            service: Mutex::new(self.inner.clone()),
+            classify: Arc::clone(&self.classify),
+            clock: route.inner.shared.clock.clone(),
+            repeats: PhantomData::<fn() -> R>,
+        };
         Box::pin(async move { respond(&route, Incoming { request, upload: None, entropy }, &upstream).await })
     }
 }
 
 /// The inner service as an upstream. The mutex is never contended: it lets services that are not `Sync` be used.
-struct Inner<S, C> {
+struct Inner<S, C, R> {
     service: Mutex<S>,
     classify: Arc<C>,
+    clock: Clock,
+    repeats: PhantomData<fn() -> R>,
 }
 
-impl<S, C, RequestBody, ResponseBody> Upstream<RequestBody> for Inner<S, C>
+impl<S, C, R, RequestBody, ResponseBody> Upstream<RequestBody> for Inner<S, C, R>
 where
     S: Service<Request<RequestBody>, Response = Response<ResponseBody>> + Clone,
+    S::Future: Send + 'static,
     C: Fn(&S::Error) -> Option<FailureKind>,
+    R: Repeats<RequestBody>,
     ResponseBody: Body<Data = Bytes>,
 {
     type Body = PermitBody<ResponseBody>;
@@ -136,9 +176,13 @@ where
             .await
             .map_err(|error| classify(error, Phase::Connect, Sent::No))?;
         progress.enter(Phase::Head);
-        let response =
-            service.call(request).await.map_err(|error| classify(error, Phase::Head, Sent::Maybe))?;
-        Ok(response.map(|body| PermitBody { body, places: Some(attempt.places) }))
+        let (answer, places) = UnderWay::begin(service.call(request), attempt, self.clock.clone()).await;
+        let response = answer.map_err(|error| classify(error, Phase::Head, Sent::Maybe))?;
+        Ok(response.map(|body| PermitBody { body, places: Some(places) }))
+    }
+
+    fn no_content(&self) -> Option<RequestBody> {
+        R::no_content()
     }
 }
 

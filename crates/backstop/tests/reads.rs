@@ -12,10 +12,10 @@ use std::time::Duration;
 use backstop::builder;
 use backstop::call::{Answered, Reads, Unanswered};
 use backstop::clock::{Clock, ManualClock};
+use backstop::engine::alternative::{ANY_POLICY, Verified};
 use backstop::engine::failure::FailureKind;
 use backstop::engine::outcome::{Outcome, Source};
-use backstop::engine::policy::{FixedAnswer, Origin, Policy, RetryRules};
-use backstop::engine::retry::Owner;
+use backstop::engine::policy::{AlternativeRules, Dependency, DependencyId, FixedAnswer, Origin, Policy};
 use backstop::engine::snapshot::ObservedAt;
 use backstop::engine::time::{BootId, Mono, Now, Wall, WallTrust};
 use tokio::sync::oneshot;
@@ -305,13 +305,10 @@ fn what_another_boot_kept_is_older_than_what_is_read_now_whatever_its_date() {
 /// The function can be called once, so nothing waits for a second call that cannot be made.
 #[test]
 fn a_policy_of_second_calls_leads_to_the_value_that_is_kept_at_once() {
-    let (clock, _hand) = Clock::manual(Now { mono: Mono::from_ns(1_000_000_000_000), ..Now::default() });
-    let mut policy = builder::public_read("description", 300 * MS).in_flight(2).max_age(MAX_AGE).policy();
-    policy.routes[0].retry = Some(RetryRules { attempts: 2, owner: Owner::Backstop, origin: Origin::NONE });
-    let reads = Reads::new(clock, policy, 10, |fault: &Fault| fault.0).unwrap();
+    let catalog = retrying();
     let calls = std::cell::Cell::new(0);
     let read = |gives: Result<&'static str, Fault>| {
-        at_once(reads.read(42, || async {
+        at_once(catalog.reads.read(42, || async {
             calls.set(calls.get() + 1);
             gives
         }))
@@ -333,4 +330,78 @@ fn a_class_that_a_function_cannot_answer_for_is_refused_at_setup() {
     assert!(
         new(Policy { routes: Vec::new(), ..builder::direct("tips", SECOND).in_flight(1).policy() }).is_err()
     );
+}
+
+/// Reads whose function may be called a second time.
+fn retrying() -> Catalog {
+    let start = Now { mono: Mono::from_ns(1_000_000_000_000_000), ..Now::default() };
+    let (clock, hand) = Clock::manual(start);
+    let policy = builder::public_read("description", 300 * MS).in_flight(2).max_age(MAX_AGE).retry().policy();
+    Catalog { reads: Reads::new(clock, policy, 100, |fault: &Fault| fault.0).unwrap(), clock: hand }
+}
+
+/// The second call comes within 25 ms and is told its number.
+#[test]
+fn a_function_that_failed_for_a_moment_is_called_once_more() {
+    let catalog = retrying();
+    let mut calls = Vec::new();
+    let mut reading = task::spawn(catalog.reads.read_again(42, 1, |number| {
+        calls.push(number);
+        async move { if number == 1 { Err(DOWN) } else { Ok("v1") } }
+    }));
+    if reading.poll().is_pending() {
+        catalog.clock.advance(25 * MS);
+    }
+    assert_eq!(reading.poll(), Poll::Ready(primary("v1")));
+    drop(reading);
+    assert_eq!((calls, catalog.in_flight()), (vec![1, 2], 0));
+}
+
+/// One that the caller repeats already, one that timed out, and one that can be called only once.
+#[test]
+fn no_other_function_is() {
+    let catalog = retrying();
+    let timed_out = Fault(Some(FailureKind::ReadTimeout));
+    for (attempt, fault) in [(2, DOWN), (1, timed_out), (1, Fault(None))] {
+        let mut calls = 0;
+        let answer = at_once(catalog.reads.read_again(42, attempt, |_| {
+            calls += 1;
+            async move { Err(fault) }
+        }));
+        assert!(answer.is_err());
+        assert_eq!(calls, 1, "{attempt} {fault:?}");
+    }
+    assert!(catalog.read(42, Err(DOWN)).is_err());
+}
+
+/// A function cannot be told to ask somebody else. So nobody else is asked, whatever the policy says.
+#[test]
+fn no_function_is_called_in_the_name_of_another_dependency() {
+    let start = Now {
+        mono: Mono::from_ns(1_000_000_000_000_000),
+        wall: Wall::from_unix_ns(1_800_000_000_000_000_000),
+        wall_trust: WallTrust::Synchronised,
+        ..Now::default()
+    };
+    let (clock, hand) = Clock::manual(start);
+    let mut policy = builder::public_read("description", 300 * MS).in_flight(2).max_age(MAX_AGE).policy();
+    policy.dependencies.push(Dependency { name: "replica".into(), connections: 9, ..Dependency::default() });
+    let verified = Verified {
+        rate_per_second: 1_000,
+        concurrency: 9,
+        valid_from: start.wall,
+        valid_until: Wall::from_unix_ns(1_900_000_000_000_000_000),
+        policy: ANY_POLICY,
+    };
+    let (dependency, verified) = (DependencyId(1), Some(verified));
+    policy.routes[0].alternative = Some(AlternativeRules { dependency, verified, origin: Origin::NONE });
+    let reads = Reads::new(clock, policy, 100, |fault: &Fault| fault.0).unwrap();
+    let catalog = Catalog { reads, clock: hand };
+    assert_eq!(catalog.read(42, Ok("v1")), primary("v1"));
+    let mut calls = 0;
+    let answer = at_once(catalog.reads.read_again(42, 1, |_| {
+        calls += 1;
+        async { Err(DOWN) }
+    }));
+    assert_eq!((answer, calls), (copy("v1", Duration::ZERO), 1));
 }

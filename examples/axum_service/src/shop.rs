@@ -32,10 +32,11 @@ struct Catalog {
 
 pub(crate) fn router(catalog_url: &str) -> Result<Router, crate::Error> {
     // What was agreed beforehand: an answer within 300 ms, at most 100 requests at once, and, while the catalog is
-    // unavailable, the last correct description if it is no older than a minute.
+    // unavailable for more than a moment, the last correct description if it is no older than a minute.
     let policy = builder::public_read("description", Duration::from_millis(300))
         .in_flight(100)
         .max_age(Duration::from_secs(60))
+        .retry()
         .correct(Correct {
             media_type: Some("application/json".into()),
             has: vec!["/id".into(), "/text".into()],
@@ -44,7 +45,7 @@ pub(crate) fn router(catalog_url: &str) -> Result<Router, crate::Error> {
         .policy();
     let backstop = Backstop::in_memory(policy, Clock::system()?, 64 << 20)?;
 
-    // One owner of retries: the client must not send again what it was given once.
+    // One owner of retries, the policy: the client must not send again what it was given once.
     let client: HttpClient =
         Client::builder(TokioExecutor::new()).retry_canceled_requests(false).build_http();
     let layer = BackstopLayer::new(backstop.route("description")?, classify as fn(&ClientError) -> _);

@@ -61,7 +61,7 @@ proptest! {
                     held.extend(permit);
                 }
                 4 | 5 if !held.is_empty() => drop(held.swap_remove(who.index(held.len()))),
-                6 if number < 5 => waiting.push(limit.wait()),
+                6 if number < 5 => waiting.extend(limit.wait_as(ClassShare::Effect)),
                 6 if !waiting.is_empty() => drop(waiting.swap_remove(who.index(waiting.len()))),
                 7 if number < 3 => {
                     places = number * 3;

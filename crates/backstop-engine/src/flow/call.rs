@@ -1,8 +1,8 @@
 //! From a place at a dependency to its call, and what follows if it fails.
 //!
 //! The order in which a call takes what it needs: a look at the breaker and the ramp (whoever may not go need not wait), a
-//! place at the dependency, the breaker's ticket, the dependency's resources. All of them at once, or the place after a
-//! bounded wait. What was taken comes back on every way on which the call is not made.
+//! place of its class's share at the dependency, the breaker's ticket, the dependency's resources. All of them at once, or
+//! the place after a bounded wait. What was taken comes back on every way on which the call is not made.
 //!
 //! A failed call is made once more if the route says that Backstop owns the retries and [`retry`](crate::retry) allows it.
 //! After that another dependency may stand in, if the route names one and [`alternative`](crate::alternative) allows it;
@@ -14,13 +14,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::admission::{Excess, Permit, Turn};
+use crate::admission::{ClassShare, Excess, Permit, Turn};
 use crate::alternative::{ANY_POLICY, Signal, UsedResource};
 use crate::failure::{Cause, Failure, FailureKind, NotAsked, Phase, Sent};
 use crate::health::{Band, Ticket};
 use crate::outcome::Reason;
 use crate::policy::{Origin, RouteClass};
-use crate::resource::{ClassShare, Resource, acquire_all};
+use crate::resource::{Resource, acquire_all};
 use crate::retry::{
     MAX_ATTEMPTS, NoRetry, Owner, RESOURCE_PER_MILLE, RetryFacts, backoff, may_retry, places,
 };
@@ -45,17 +45,20 @@ impl Flow {
         {
             return self.not_asked(refused);
         }
+        let share = self.share();
         let dependency = self.dependency();
-        if let Some(permit) = dependency.in_flight.try_acquire(Turn::Newcomer, excess) {
-            return State::Call { permit };
-        }
-        let queue = dependency.rules.queue;
-        if queue == Duration::ZERO {
+        let (queue, rule) = (dependency.rules.queue, dependency.rules.connections_origin);
+        let no_place = match dependency.in_flight.try_acquire_as(share, Turn::Newcomer, excess) {
+            Ok(permit) => return State::Call { permit },
+            Err(no_place) => no_place,
+        };
+        let may_wait = queue > Duration::ZERO;
+        let Some(waiting) = may_wait.then(|| dependency.in_flight.wait_as(share)).flatten() else {
+            self.trace.note(now, rule, Note::NoPlace(no_place));
             return self.not_asked(NotAsked::DependencyFull);
-        }
+        };
         let until = now.after(queue).min(self.attempt_end());
-        let waiting = dependency.in_flight.wait();
-        self.trace.note(now, self.dependency().rules.connections_origin, Note::Waiting);
+        self.trace.note(now, rule, Note::Waiting);
         // A place that came free between the refusal and the mark above would otherwise be missed.
         match waiting.try_at_once() {
             Some(permit) => State::Call { permit },
@@ -354,8 +357,10 @@ impl Flow {
         self.facts.method != Method::Unsafe
     }
 
-    /// The class's share of resources.
-    fn share(&self) -> ClassShare {
+    /// The class's share of the process, of the dependency's places and of resources. A `direct` route says nothing about
+    /// what its requests are worth, so their method decides: what only reads leaves the last places to what may change
+    /// something.
+    pub(super) fn share(&self) -> ClassShare {
         match self.route().rules.class {
             RouteClass::Optional(_) => ClassShare::Optional,
             RouteClass::PublicRead(_) | RouteClass::CachedRead(_) | RouteClass::Composed(_) => {

@@ -6,7 +6,8 @@
 //!   forced open, it is not known when it lets calls through
 //! - A ramp and a full resource refuse now and may not a second later; the first slot is then
 //! - What a resource has to spare is its verified rate, less what it admitted of late, less what those of its users had
-//!   before that are held back now: they come back as well
+//!   before that are held back now: they come back as well. Where several processes with this policy stand side by side,
+//!   each knows only its own, and gives away only its part of the rate
 //!
 //! Each resource has slots of its own, whoever of its users refuses; who uses several gets the latest of their slots.
 
@@ -53,6 +54,6 @@ impl Flow {
     fn spare(&self, id: ResourceId, resource: &Resource) -> Option<f64> {
         let users = self.engine.dependencies().iter().filter(|user| user.rules.uses.contains(&id));
         let held_back: f64 = users.filter_map(|user| user.health.usual_rate()).sum();
-        resource.spare_per_second(self.seen).map(|spare| spare - held_back)
+        resource.spare_per_second(self.seen, self.engine.instances()).map(|spare| spare - held_back)
     }
 }

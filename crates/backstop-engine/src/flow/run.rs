@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::admission::{Excess, Permit, Turn};
+use crate::admission::{Excess, NoPlace, Permit, Turn};
 use crate::composed::Gathered;
 use crate::failure::{Failure, FailureKind, Phase, Sent};
 use crate::fills::FillEnd;
@@ -40,8 +40,8 @@ impl Flow {
                 State::Lookup => self.state = self.lookup(now.mono),
                 &State::AwaitCached { until } => return Step::Lookup { until },
                 State::AwaitFill => return self.join(),
-                &State::AwaitPlace { until, .. } => {
-                    return Step::Wait { dependency: self.asked, until };
+                State::AwaitPlace { waiting, until } => {
+                    return Step::Wait { dependency: self.asked, class: waiting.class(), until: *until };
                 }
                 &State::Collect { attempt, head } => self.state = State::AwaitBody { attempt, head },
                 &State::AwaitBody { attempt, .. } => {
@@ -161,9 +161,11 @@ impl Flow {
             if self.engine.is_draining() {
                 return State::Answer(self.refuse(Reason::Draining, None, Origin::NONE));
             }
-            let process = self.engine.process().try_acquire(Turn::Newcomer, excess);
-            let Some(process) = process else { return self.over_limit(Scope::Process, None, now) };
-            Some(process)
+            match self.engine.process().try_acquire_as(self.share(), Turn::Newcomer, excess) {
+                Ok(process) => Some(process),
+                Err(NoPlace::Full) => return self.over_limit(Scope::Process, None, now),
+                Err(NoPlace::Kept) => return self.over_limit(Scope::ProcessShare, None, now),
+            }
         };
         let Some(route) = self.route().in_flight.try_acquire(Turn::Newcomer, excess) else {
             return self.over_limit(Scope::Route, process, now);
@@ -200,7 +202,7 @@ impl Flow {
         let origins = self.route().rules.origins;
         let rule = match scope {
             Scope::Route => origins.in_flight,
-            Scope::Process | Scope::FallbackLane => Origin::NONE,
+            Scope::Process | Scope::ProcessShare | Scope::FallbackLane => Origin::NONE,
         };
         self.trace.note(now, rule, Note::Refused(scope));
         let why = Why::Capacity(scope);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::admission::Permit;
+use crate::admission::{ClassShare, Permit};
 use crate::composed::PartFacts;
 use crate::failure::{Cause, Failure};
 use crate::policy::DependencyId;
@@ -39,6 +39,8 @@ pub enum Step {
     Wait {
         /// Whose place.
         dependency: DependencyId,
+        /// As what it waits: free places are announced to each class apart.
+        class: ClassShare,
         /// No longer than this.
         until: Mono,
     },

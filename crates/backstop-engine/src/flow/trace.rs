@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::admission::NoPlace;
 use crate::alternative::NoAlternative;
 use crate::failure::{Cause, NotAsked};
 use crate::outcome::{Outcome, Reason, Scope, Source};
@@ -38,6 +39,8 @@ pub enum Note {
     FallbackLane,
     /// Whether a usable copy existed.
     Copy(Result<Duration, CopyRefusal>),
+    /// No place at the dependency, because of this.
+    NoPlace(NoPlace),
     /// What the cache had that could be used.
     Cached(Result<Duration, CopyRefusal>),
     /// The cache was not asked, because of this.

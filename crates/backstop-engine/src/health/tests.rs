@@ -11,3 +11,5 @@ mod rate;
 mod reference;
 mod simulation;
 mod support;
+
+pub(crate) use reference::{Admitted, Begun, Fate, Reference, Seen};

@@ -91,8 +91,8 @@ fn only_what_was_taken_in_the_end_counts_as_admitted() {
     let resources = [resource(9, Some(20)), resource(9, Some(20))];
     assert!(all(&resources[1..], 0).is_ok());
     assert_eq!(all(&resources, 0).err(), Some((1, ResourceRefusal::Rate)));
-    assert_eq!(resources[0].spare_per_second(Mono::from_ns(1_000 * MS)), Some(20.0));
-    assert_eq!(resources[1].spare_per_second(Mono::from_ns(1_000 * MS)), Some(19.8), "1 in five seconds");
+    assert_eq!(resources[0].spare_per_second(Mono::from_ns(1_000 * MS), 1), Some(20.0));
+    assert_eq!(resources[1].spare_per_second(Mono::from_ns(1_000 * MS), 1), Some(19.8), "1 in five seconds");
 }
 
 /// 64 threads take two resources in opposite orders: never more than there is, all places back at the end, and the one

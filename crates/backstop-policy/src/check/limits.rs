@@ -1,5 +1,7 @@
 //! Lints on limits: which of them never acts, and who may crowd out whom.
 
+use backstop_engine::resource::ClassShare;
+
 use crate::check::View;
 use crate::check::view::RouteView;
 use crate::code::Code;
@@ -21,13 +23,27 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
 fn above_process(view: &View<'_>, route: RouteView<'_>, cx: &mut Context<'_>) {
     let Some(process) = view.gateway().and_then(|gateway| gateway.in_flight.as_ref()) else { return };
     let Some(own) = &route.common().in_flight else { return };
-    if own.value.0 > process.value.0 {
+    let share = share(route).places(process.value.0);
+    if own.value.0 > share {
         let message = format!("the process refuses before the route `{}` reaches its limit", route.text());
+        let label = match share == process.value.0 {
+            true => "the limit of the whole process".to_owned(),
+            false => format!("the limit of the whole process, of which its class may take {share}"),
+        };
         cx.report(
             Finding::new(Code::RouteAboveProcess, own.bytes.clone(), message)
-                .related(process.bytes.clone(), "the limit of the whole process")
+                .related(process.bytes.clone(), label)
                 .help("lower the route's limit: one route alone should not fill the process"),
         );
+    }
+}
+
+/// The share of the process and of connections that the most favoured of a route's requests has.
+fn share(route: RouteView<'_>) -> ClassShare {
+    match () {
+        () if route.optional().is_some() => ClassShare::Optional,
+        () if route.direct().is_none() => ClassShare::Read,
+        () => ClassShare::Effect,
     }
 }
 
@@ -35,6 +51,7 @@ fn optional_share(view: &View<'_>, cx: &mut Context<'_>) {
     let Some(process) = view.gateway().and_then(|gateway| gateway.in_flight.as_ref()) else { return };
     let optional = view.routes().filter(|route| route.optional().is_some());
     let sum: u64 = optional.filter_map(|route| route.in_flight()).map(u64::from).sum();
+    let sum = sum.min(ClassShare::Optional.places(process.value.0).into());
     if sum * 2 > u64::from(process.value.0) {
         let message = format!("optional routes may take {sum} of the {} requests in flight", process.value.0);
         cx.report(
@@ -49,11 +66,16 @@ fn above_connections(view: &View<'_>, route: RouteView<'_>, cx: &mut Context<'_>
         return;
     };
     let waits = dependency.table.value.queue.as_ref().is_some_and(|queue| !queue.value.0.is_zero());
-    if route.direct().is_none() || waits || own.value.0 <= dependency.connections() {
+    let share = ClassShare::Read.places(dependency.connections());
+    if route.direct().is_none() || waits || own.value.0 <= share {
         return;
     }
+    let for_reads = match own.value.0 <= dependency.connections() {
+        true => format!(", {share} of them for reads,"),
+        false => String::new(),
+    };
     let message = format!(
-        "`{}` lets {} requests in, but `{}` has {} connections and no queue",
+        "`{}` lets {} requests in, but `{}` has {} connections{for_reads} and no queue",
         route.text(),
         own.value.0,
         dependency.name.value.0,
@@ -77,12 +99,10 @@ fn optional_neighbour(view: &View<'_>, route: RouteView<'_>, cx: &mut Context<'_
         other.optional().is_none()
             && view.dependency_of(*other).is_some_and(|d| d.name.value == dependency.name.value)
     };
-    let Some(neighbour) = view.routes().find(shares).filter(|_| own.value.0 >= dependency.connections())
-    else {
-        return;
-    };
+    let share = ClassShare::Optional.places(dependency.connections());
+    let Some(neighbour) = view.routes().find(shares).filter(|_| own.value.0 >= share) else { return };
     let message = format!(
-        "`{}` may take all {} connections of `{}`, which `{}` needs",
+        "`{}` may take {share} of the {} connections of `{}`, which `{}` needs",
         route.text(),
         dependency.connections(),
         dependency.name.value.0,

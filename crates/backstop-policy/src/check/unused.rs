@@ -12,6 +12,19 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
     dependencies(view, cx);
     declared(view, cx);
     store(view, cx);
+    instances(view, cx);
+}
+
+fn instances(view: &View<'_>, cx: &mut Context<'_>) {
+    let Some(instances) = view.gateway().and_then(|gateway| gateway.instances.as_ref()) else { return };
+    let is_divided = view.resources().any(|resource| resource.table.value.rate.is_some());
+    if instances.value.0 > 1 && !is_divided {
+        let message = "no resource has a `rate` that could be divided among the gateways";
+        cx.report(
+            Finding::new(Code::UnusedInstances, instances.bytes.clone(), message)
+                .help("give what they share a `rate`, or leave `instances` out"),
+        );
+    }
 }
 
 fn resources(view: &View<'_>, cx: &mut Context<'_>) {

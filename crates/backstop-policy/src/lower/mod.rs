@@ -52,6 +52,10 @@ pub(crate) fn lower(file: &File, checked: &Checked) -> Lowered {
         caches: engine_caches,
         in_flight: gateway.in_flight,
         in_flight_origin: origin(view.gateway().and_then(|gateway| gateway.in_flight.as_ref())),
+        instances: view
+            .gateway()
+            .and_then(|gateway| gateway.instances.as_ref())
+            .map_or(1, |count| count.value.0),
         resources: view.resources().map(second::resource).collect(),
         dependencies: engine_dependencies,
         routes: engine_routes,

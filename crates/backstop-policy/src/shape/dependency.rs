@@ -11,8 +11,9 @@ table! {
         /// Where it listens. Of several, the one with the least in flight is called; another one is tried only if
         /// nothing was sent.
         "url" url: OneOrMany<Url> = Required;
-        /// Connections over all threads and addresses. When all are busy, a request is refused at once
-        /// (`dependency_full`) or waits for `queue`.
+        /// Connections over all threads and addresses. Optional parts may use less than 60 % of them, reads (of any
+        /// class) less than 85 %, each at least one; the last are for requests that may change something. When all that
+        /// a request may use are busy, it is refused at once (`dependency_full`) or waits for `queue`.
         "connections" connections: Count = Default("`64`");
         /// How long a request waits for a connection (then `pool_timeout`).
         "queue" queue: Time = Default("`\"0\"`: not at all");

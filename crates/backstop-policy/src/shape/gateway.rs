@@ -18,10 +18,14 @@ table! {
         "admin" admin: Listen = Default("`\"127.0.0.1:9901\"`");
         /// Whether decisions are carried out.
         "mode" mode: ModeChoice = Default("`\"enforce\"`");
-        /// Requests in flight in the whole process, answers from copies included. The excess is refused at once. It also
-        /// bounds the clients' connections: four times as many and 1000 more may be open, but no more than 80 % of the
+        /// Requests in flight in the whole process, answers from copies included. The excess is refused at once. Optional
+        /// parts may take less than 60 % of them, reads (of any class) less than 85 %, each at least one; the last are for
+        /// requests that may change something. It also bounds the clients' connections: four times as many and 1000 more may be open, but no more than 80 % of the
         /// files that the process may open; one more is closed at once.
         "in_flight" in_flight: Count = Contract;
+        /// How many gateways with this policy stand side by side. Each tells those that it refuses when to come back
+        /// (`Retry-After`) by its own part of what a resource's `rate` has to spare.
+        "instances" instances: Count = Default("`1`");
         /// Worker threads.
         "threads" threads: Threads = Default("one per core");
         /// Peers whose `X-Forwarded-*` and `Forwarded` fields are believed. Those of everyone else are replaced.

@@ -17,6 +17,7 @@ mod leaving;
 mod optional;
 mod pass_through;
 mod saturation;
+mod second_calls;
 mod services;
 mod streaming;
 mod withdrawal;

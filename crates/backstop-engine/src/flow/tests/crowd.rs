@@ -8,7 +8,10 @@ use crate::engine::Engine;
 use crate::flow::{Event, Flow, Step};
 use crate::policy::{DependencyId, Route, RouteId};
 
-use super::support::{GET, GOOD, START, at, begin, dependency, engine, head, in_flight, public, route};
+use super::support::{
+    GET, GOOD, REFUSED, START, Script, Upstream, at, begin, copy_read_at, dependency, engine, get, head,
+    in_flight, public, route, words,
+};
 
 const FLOWS: u64 = 10_000;
 const THREADS: u64 = 8;
@@ -72,4 +75,18 @@ fn cancelled_and_panicking_flows_leave_nothing_behind() {
     let calls = &engine.dependency(DependencyId(0)).tally;
     assert!(calls.attempts() > 0);
     assert_eq!(calls.attempts(), calls.answers() + calls.abandoned());
+}
+
+/// The dependency is down, there is a copy, and 200 come at once to two places: two get the copy and 198 are refused, whoever
+/// is still there when they come.
+#[test]
+fn of_two_hundred_at_once_two_get_the_copy() {
+    let engine = engine(400, vec![route(public())], vec![dependency(200, 0)]);
+    let script = Script::new(Upstream::Fails(REFUSED)).with_copy(copy_read_at(START));
+    let decisions: Vec<_> = (0..200).map(|_| get(&engine, &script, START)).collect();
+    let came_to = |outcome| decisions.iter().filter(|decision| words(decision).0 == outcome).count();
+    assert_eq!((came_to("fallback"), came_to("rejected")), (2, 198));
+    assert_eq!(engine.dependency(DependencyId(0)).tally.attempts(), 2, "and nobody else is asked for");
+    drop(decisions);
+    assert_eq!(words(&get(&engine, &script, START)).0, "fallback", "both places are free again");
 }

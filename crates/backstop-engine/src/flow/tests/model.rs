@@ -1,174 +1,101 @@
-//! Many requests in plain counters: what is in flight, what each is asked next, and what has been counted.
+//! Many requests in plain counters: what each is asked next.
 //!
-//! One thread, no atomics, no permits: a place is taken by adding one and given back by subtracting one.
+//! One thread, no atomics, no permits: a place is taken by adding one and given back by subtracting one. What comes of what
+//! was asked is in `ends`.
 
-use std::collections::BTreeMap;
-
-use crate::flow::{CopyUse, Method, RequestFacts};
+use crate::admission::ClassShare;
+use crate::flow::CopyUse;
+use crate::health::tests::Fate;
 use crate::policy::{Route, RouteClass};
+use crate::retry::Owner;
 
-use super::reference::{
-    Case, Content, Copy, Expected, Happened, expected, held_back, may_be_replaced, reads, trouble, usable,
-};
-use super::support::SECOND;
+use super::naive::{Calls, Heard, share_of};
+use super::reference::{Case, Copy, Happened, Trouble, expected, may_be_replaced, reads, usable};
+use super::request::{Asked, Model, Phase, Reads, Request, answer, refused};
+use super::support::{MS, SECOND};
 
-type Words = (&'static str, &'static str, &'static str);
-
-/// One dependency's numbers.
-#[derive(Debug, Default)]
-pub(super) struct Calls {
-    pub(super) places: u32,
-    pub(super) queue_ns: u64,
-    pub(super) in_flight: u32,
-    pub(super) waiting: u32,
-    pub(super) wake_ups: u32,
-    pub(super) attempts: u64,
-    pub(super) answers: u64,
-    pub(super) abandoned: u64,
-    pub(super) late: u64,
-    pub(super) failures: BTreeMap<&'static str, u64>,
-}
-
-impl Calls {
-    fn wake(&mut self) {
-        self.wake_ups += u32::from(self.waiting > 0);
+impl Model {
+    pub(super) fn rules(&self, request: &Request) -> &Route {
+        &self.routes[request.route].rules
     }
 
-    fn leave_queue(&mut self) {
-        self.waiting -= 1;
-        self.wake();
+    pub(super) fn dependency(&mut self, request: &Request) -> &mut Calls {
+        &mut self.dependencies[request.asked]
     }
 
-    pub(super) fn give_back(&mut self) {
-        self.in_flight -= 1;
-        self.wake();
+    pub(super) fn own(&self, request: &Request) -> usize {
+        usize::from(self.rules(request).dependency.0)
     }
 
-    fn fail(&mut self, word: &'static str) {
-        *self.failures.entry(word).or_default() += 1;
-    }
-}
-
-/// One route's numbers.
-#[derive(Debug)]
-pub(super) struct Reads {
-    pub(super) rules: Route,
-    /// What is kept of the deadline for the reply, and before that for an alternative.
-    pub(super) shares_ns: (u64, u64),
-    pub(super) in_flight: u32,
-    pub(super) lane: u32,
-    pub(super) counted: BTreeMap<Words, u64>,
-    pub(super) ages: u64,
-    /// Every read: when, and whether a usable copy existed.
-    pub(super) coverage: Vec<(u64, bool)>,
-}
-
-#[derive(Debug)]
-pub(super) struct Model {
-    pub(super) places: u32,
-    pub(super) in_flight: u32,
-    pub(super) draining: bool,
-    pub(super) routes: Vec<Reads>,
-    pub(super) dependencies: Vec<Calls>,
-}
-
-/// One request's numbers.
-#[derive(Debug)]
-pub(super) struct Request {
-    pub(super) route: usize,
-    facts: RequestFacts,
-    begun: u64,
-    waited: u64,
-    calls: u32,
-    holds_process: bool,
-    holds_route: bool,
-    holds_lane: bool,
-    phase: Phase,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Phase {
-    Arriving,
-    Known,
-    Placing,
-    Queueing { until: u64 },
-    Calling,
-    Head,
-    Body { status: u16, degraded_ns: Option<u128> },
-    Loading { why: Option<Happened> },
-    Answering(Answer),
-    Over,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Answer {
-    expected: Expected,
-    /// Its dependency is counted when the answer is through.
-    streams: bool,
-}
-
-/// What a request is asked next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
-    Peek,
-    Wait { until: u64 },
-    Attempt { id: u32, until: u64, end: u64 },
-    Collect { id: u32, until: u64 },
-    Load { until: u64 },
-    Done { expected: Expected, until: u64 },
-}
-
-/// How a decided request ends.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum End {
-    Complete,
-    BreakOff,
-    ClientLeaves,
-}
-
-impl Request {
-    pub(super) const fn new(route: usize, facts: RequestFacts, begun: u64) -> Self {
-        Self {
-            route,
-            facts,
-            begun,
-            waited: 0,
-            calls: 0,
-            holds_process: false,
-            holds_route: false,
-            holds_lane: false,
-            phase: Phase::Arriving,
+    pub(super) fn class(&self, request: &Request) -> ClassShare {
+        match self.rules(request).class {
+            RouteClass::Optional(_) => ClassShare::Optional,
+            RouteClass::PublicRead(_) | RouteClass::CachedRead(_) | RouteClass::Composed(_) => {
+                ClassShare::Read
+            }
+            RouteClass::Direct(_) if request.is_safe() => ClassShare::Read,
+            RouteClass::Direct(_) => ClassShare::Effect,
         }
     }
 
-    pub(super) const fn call(&self) -> u32 {
-        self.calls
+    pub(super) fn end(&self, request: &Request) -> u64 {
+        request.begun + request.waited + self.rules(request).deadline.as_nanos() as u64
     }
 
-    /// The client was slow, and the deadline moves back by that.
-    pub(super) fn waited(&mut self, sum_ns: u64) {
-        self.waited = self.waited.max(sum_ns);
-    }
-}
-
-impl Model {
-    fn dependency(&mut self, request: &Request) -> &mut Calls {
-        let id = self.routes[request.route].rules.dependency;
-        &mut self.dependencies[usize::from(id.0)]
-    }
-
-    fn end(&self, request: &Request) -> u64 {
-        let total = self.routes[request.route].rules.deadline.as_nanos() as u64;
-        request.begun + request.waited + total
-    }
-
-    fn attempt_end(&self, request: &Request) -> u64 {
+    /// When all calls must be over.
+    pub(super) fn calls_end(&self, request: &Request) -> u64 {
         let Reads { shares_ns: (reply, alternative), .. } = self.routes[request.route];
         self.end(request) - reply - alternative
     }
 
-    fn case(&self, request: &Request, happened: Happened, copy: Copy) -> Case<'_> {
-        Case { route: &self.routes[request.route].rules, facts: request.facts, happened, copy }
+    /// When the present one must be.
+    pub(super) fn attempt_end(&self, request: &Request) -> u64 {
+        let end = self.calls_end(request);
+        request.cut.map_or(end, |cut| end.min(cut + request.waited))
+    }
+
+    pub(super) fn case(&self, request: &Request, happened: Happened, copy: Copy) -> Case<'_> {
+        let cause = request.cause.filter(|_| request.has_stood_in);
+        let stood_in_for = cause.map(|cause| cause.word);
+        Case { route: self.rules(request), facts: request.facts, happened, copy, stood_in_for }
+    }
+
+    /// Whether, as things stand, another call may really follow the present one: at another dependency of which evidence
+    /// counted when the request began, or here, whatever the present one fails with.
+    pub(super) fn may_go_on(&mut self, request: &Request, now: u64) -> bool {
+        request.may_repeat()
+            && !request.has_stood_in
+            && (self.has_evidence(request) || self.may_be_retried(request, now))
+    }
+
+    fn has_evidence(&self, request: &Request) -> bool {
+        self.rules(request).alternative.is_some_and(|rules| {
+            let evidence = &self.dependencies[usize::from(rules.dependency.0)].evidence;
+            evidence.as_ref().is_some_and(|evidence| evidence.counts(request.begun_date))
+        })
+    }
+
+    fn may_be_retried(&mut self, request: &Request, now: u64) -> bool {
+        let own = self.own(request);
+        let is_ours = self.has_retry_left(request);
+        let fullest = self.fullest(own, 1);
+        let calls = &mut self.dependencies[own];
+        is_ours && calls.may_retry() && fullest < 700 && calls.is_well(now)
+    }
+
+    /// Whether the policy would have Backstop make one more call.
+    pub(super) fn has_retry_left(&self, request: &Request) -> bool {
+        self.rules(request).retry.is_some_and(|rules| {
+            rules.owner == Owner::Backstop
+                && request.facts.attempt == 1
+                && request.own_calls < rules.attempts.min(2)
+        })
+    }
+
+    /// Use of the fullest resource of a dependency in thousandths, without so many places of one's own in each.
+    pub(super) fn fullest(&self, dependency: usize, own: u32) -> u64 {
+        let uses = &self.dependencies[dependency].uses;
+        uses.iter().map(|&used| self.resources[used].per_mille_besides(own)).max().unwrap_or(0)
     }
 
     /// What the request is asked next.
@@ -177,19 +104,17 @@ impl Model {
             request.phase = match request.phase {
                 Phase::Arriving => self.admit(request, now),
                 Phase::Placing => self.place(request, now),
-                Phase::Calling if now < self.attempt_end(request) => {
-                    request.calls += 1;
-                    request.phase = Phase::Head;
-                    self.dependency(request).attempts += 1;
-                    let (until, end) = (self.attempt_end(request), self.end(request));
-                    return Asked::Attempt { id: request.calls, until, end };
-                }
-                Phase::Calling => {
-                    self.dependency(request).give_back();
-                    self.not_asked(request, "too_late")
-                }
+                Phase::Calling => match self.begin_call(request, now) {
+                    Ok(asked) => return asked,
+                    Err(word) => {
+                        self.dependency(request).give_back();
+                        Phase::Elsewhere { cause: Trouble::not_asked(word) }
+                    }
+                },
+                Phase::Elsewhere { cause } => self.elsewhere(request, cause, now),
                 Phase::Known => return Asked::Peek,
-                Phase::Queueing { until } => return Asked::Wait { until },
+                Phase::Queueing { until } => return Asked::Wait { until, class: self.class(request) },
+                Phase::Paused { until } => return Asked::Pause { until },
                 Phase::Body { .. } => {
                     return Asked::Collect { id: request.calls, until: self.attempt_end(request) };
                 }
@@ -205,14 +130,14 @@ impl Model {
         }
     }
 
-    fn admit(&mut self, request: &mut Request, now: u64) -> Phase {
+    pub(super) fn admit(&mut self, request: &mut Request, now: u64) -> Phase {
+        request.asked = self.own(request);
         if self.draining {
             return refused("draining", 503);
         }
-        let process_is_full = self.in_flight == self.places;
-        let places = self.routes[request.route].rules.in_flight;
+        let process_is_full = self.in_flight >= share_of(self.class(request), self.places);
         let route = &mut self.routes[request.route];
-        if process_is_full || route.in_flight == places {
+        if process_is_full || route.in_flight >= route.places {
             let lane = route.rules.fallback_in_flight;
             if lane == 0 || !may_be_replaced(&route.rules, request.facts) || route.lane == lane {
                 return refused("capacity", 503);
@@ -241,30 +166,102 @@ impl Model {
         Phase::Placing
     }
 
-    fn place(&mut self, request: &Request, now: u64) -> Phase {
+    pub(super) fn place(&mut self, request: &Request, now: u64) -> Phase {
         let attempt_end = self.attempt_end(request);
+        let class = self.class(request);
         if now >= attempt_end {
-            return self.not_asked(request, "too_late");
+            return Phase::Elsewhere { cause: Trouble::not_asked("too_late") };
         }
-        let calls = self.dependency(request);
-        if calls.waiting == 0 && calls.in_flight < calls.places {
+        let calls = &mut self.dependencies[request.asked];
+        if !calls.would_pass(now, request.is_safe()) {
+            return Phase::Elsewhere { cause: Trouble::not_asked(calls.held_off()) };
+        }
+        if calls.is_free_for(class) {
             calls.in_flight += 1;
             return Phase::Calling;
         }
         if calls.queue_ns == 0 {
-            return self.not_asked(request, "dependency_full");
+            return Phase::Elsewhere { cause: Trouble::not_asked("dependency_full") };
         }
-        calls.waiting += 1;
+        calls.waiting[class as usize] += 1;
         Phase::Queueing { until: attempt_end.min(now + calls.queue_ns) }
     }
 
-    fn not_asked(&mut self, request: &Request, word: &'static str) -> Phase {
-        self.stand_in(request, Happened::NotAsked { word })
+    /// The call itself, and all that it takes beside its place.
+    pub(super) fn begin_call(&mut self, request: &mut Request, now: u64) -> Result<Asked, &'static str> {
+        if now >= self.attempt_end(request) {
+            return Err("too_late");
+        }
+        let class = self.class(request);
+        let is_own = request.asked == self.own(request);
+        let calls = &mut self.dependencies[request.asked];
+        if let Some(health) = &mut calls.health {
+            request.ticket = health.admit(now / MS, request.is_safe());
+            if request.ticket.is_none() {
+                return Err(calls.held_off());
+            }
+        }
+        if let Some(full) = calls.uses.iter().copied().find(|&used| !self.resources[used].may(class, now)) {
+            request.full = Some(full);
+            calls.end(request.ticket.take(), Fate::Unused, now);
+            return Err("resource_full");
+        }
+        calls.uses.iter().for_each(|&used| self.resources[used].take(now));
+        calls.attempts += 1;
+        request.calls += 1;
+        request.own_calls += u32::from(is_own);
+        (request.called, request.waited_before) = (now, request.waited);
+        request.retry_is_made = request.holds_retry;
+        // Somebody was asked after it: the answer that failed is not passed on any more.
+        request.cause = request.cause.map(Trouble::kept_back);
+        // Its part of what was verified goes on with the call.
+        request.holds_evidence = false;
+        let left = self.calls_end(request) - now;
+        request.cut = self.may_go_on(request, now).then(|| now + left / 10 * 6 - request.waited);
+        let inbound = request.facts.attempt;
+        let number = inbound + if is_own { request.own_calls - 1 } else { 0 };
+        let (until, end) = (self.attempt_end(request), self.end(request));
+        let most = 1 + request.retries + u32::from(request.has_stood_in);
+        assert!(request.calls <= most && most <= 3, "{request:?}");
+        request.phase = Phase::Head;
+        Ok(Asked::Attempt { id: request.calls, dependency: request.asked, number, until, end })
+    }
+
+    /// Another dependency, if it may be asked; else the class's own alternative. What the own dependency came to first
+    /// stays the cause.
+    pub(super) fn elsewhere(&mut self, request: &mut Request, cause: Trouble, now: u64) -> Phase {
+        self.release_retry(request);
+        self.release_evidence(request);
+        let cause = *request.cause.get_or_insert(cause);
+        if let Some(other) = self.other(request, now) {
+            let Some(evidence) = &mut self.dependencies[other].evidence else { unreachable!("no evidence") };
+            evidence.in_flight += 1;
+            evidence.pace.take(now);
+            (request.holds_evidence, request.has_stood_in, request.asked) = (true, true, other);
+            return Phase::Placing;
+        }
+        self.stand_in(request, Happened::Ended(cause))
+    }
+
+    /// Who may be asked instead.
+    pub(super) fn other(&self, request: &Request, now: u64) -> Option<usize> {
+        let other = usize::from(self.rules(request).alternative?.dependency.0);
+        let own = &self.dependencies[self.own(request)].uses;
+        let is_clear = self.dependencies[other].uses.iter().all(|used| {
+            let heard = self.resources[*used].trouble(now);
+            let is_unknown = own.contains(used) && heard == Heard::Nothing;
+            request.full != Some(*used) && heard != Heard::Trouble && !is_unknown
+        });
+        let evidence = self.dependencies[other].evidence.as_ref()?;
+        let is_valid = evidence.counts((self.date_ns, self.is_synchronised));
+        let has_room = evidence.in_flight < evidence.concurrency && evidence.pace.may(now);
+        let may = request.may_repeat() && !request.has_stood_in && now < self.calls_end(request);
+        (may && is_clear && is_valid && has_room).then_some(other)
     }
 
     /// The copy is asked for where it may answer; everything else is decided already.
-    fn stand_in(&mut self, request: &Request, happened: Happened) -> Phase {
-        let rules = &self.routes[request.route].rules;
+    pub(super) fn stand_in(&mut self, request: &Request, happened: Happened) -> Phase {
+        let rules = self.rules(request);
         if matches!(rules.class, RouteClass::PublicRead(_)) && may_be_replaced(rules, request.facts) {
             return Phase::Loading { why: Some(happened) };
         }
@@ -280,149 +277,24 @@ impl Model {
 
     /// A place may be free; if not, and the wait is over, there is none in time.
     pub(super) fn wake(&mut self, request: &mut Request, is_over: bool) {
+        let class = self.class(request);
         let calls = self.dependency(request);
-        if calls.in_flight < calls.places {
+        if calls.has_place(class) {
             calls.in_flight += 1;
-            calls.leave_queue();
+            calls.leave_queue(class);
             request.phase = Phase::Calling;
         } else if is_over {
-            calls.leave_queue();
-            request.phase = self.not_asked(request, "pool_timeout");
+            calls.leave_queue(class);
+            request.phase = Phase::Elsewhere { cause: Trouble::not_asked("pool_timeout") };
         }
     }
 
-    pub(super) fn head(
-        &mut self,
-        request: &mut Request,
-        status: u16,
-        has_body: bool,
-        degraded_ns: Option<u128>,
-    ) {
-        let content = if has_body { Content::TooLarge } else { Content::None };
-        let happened = Happened::Answered { status, degraded_ns, content };
-        let troubled = trouble(&self.case(request, happened, Copy::Missing));
-        if let Some(troubled) = troubled {
-            self.dependency(request).fail(troubled.word);
-            request.phase = self.stand_in(request, happened);
-        } else if held_back(&self.routes[request.route].rules, request.facts, status, content) {
-            request.phase = Phase::Body { status, degraded_ns };
+    /// The wait before another call is over. While it lasted, the dependency may have got worse.
+    pub(super) fn resume(&mut self, request: &mut Request, now: u64) {
+        request.phase = if self.dependency(request).is_well(now) {
+            Phase::Placing
         } else {
-            request.phase = answer(expected(&self.case(request, happened, Copy::Missing)), true);
-        }
-    }
-
-    pub(super) fn body(&mut self, request: &mut Request, content: Content) {
-        let Phase::Body { status, degraded_ns } = request.phase else { unreachable!("no body asked for") };
-        let happened = Happened::Answered { status, degraded_ns, content };
-        let troubled = trouble(&self.case(request, happened, Copy::Missing));
-        if let Some(troubled) = troubled {
-            self.dependency(request).fail(troubled.word);
-            request.phase = self.stand_in(request, happened);
-            return;
-        }
-        let streams = content == Content::TooLarge;
-        self.dependency(request).answers += u64::from(!streams);
-        request.phase = answer(expected(&self.case(request, happened, Copy::Missing)), streams);
-    }
-
-    pub(super) fn failed(&mut self, request: &mut Request, word: &'static str, reached: bool) {
-        self.dependency(request).fail(word);
-        request.phase = self.stand_in(request, Happened::Failed { word, reached });
-    }
-
-    pub(super) fn erred(&mut self, request: &mut Request) {
-        self.dependency(request).answers += 1;
-        request.phase = answer(expected(&self.case(request, Happened::Erred, Copy::Missing)), false);
-    }
-
-    pub(super) fn copy(&mut self, request: &mut Request, copy: Copy, now: u64) {
-        let Phase::Loading { why } = request.phase else { unreachable!("no copy asked for") };
-        if why.is_none() {
-            let route = &mut self.routes[request.route];
-            let is_usable = usable(copy, &route.rules).is_ok();
-            route.coverage.push((now / SECOND, is_usable));
-        }
-        let rules = &self.routes[request.route].rules;
-        request.phase = match (why, usable(copy, rules)) {
-            (Some(happened), _) => answer(expected(&self.case(request, happened, copy)), false),
-            (None, Ok(age_ns)) => {
-                let served = Expected::new(("fallback", "snapshot", "capacity"), 200);
-                answer(Expected { age_ns: Some(age_ns), ..served }, false)
-            }
-            (None, Err(_)) => refused("capacity", 503),
+            Phase::Elsewhere { cause: Trouble::not_asked("breaker_open") }
         };
     }
-
-    /// The client did not send its request in time.
-    pub(super) fn client_slow(&mut self, request: &mut Request) {
-        let is_asked = matches!(request.phase, Phase::Head | Phase::Body { .. });
-        self.leave(request);
-        let mut slow = Expected::new(("rejected", "none", "client_slow"), 408);
-        if is_asked && request.facts.method == Method::Unsafe {
-            slow.copy = crate::flow::CopyAction::WithdrawUnsettled;
-        }
-        request.phase = answer(slow, false);
-    }
-
-    /// Whatever the request was waiting for goes on without it.
-    fn leave(&mut self, request: &Request) {
-        let calls = self.dependency(request);
-        match request.phase {
-            Phase::Queueing { .. } => calls.leave_queue(),
-            Phase::Head | Phase::Body { .. } => calls.abandoned += 1,
-            _ => {}
-        }
-    }
-
-    /// The client left before there was a decision.
-    pub(super) fn abandon(&mut self, request: &mut Request) {
-        self.leave(request);
-        self.count(request, ("abandoned", "none", "client_left"));
-        self.give_back(request);
-    }
-
-    /// The answer is through, broke off, or nobody is left to read it.
-    pub(super) fn settle(&mut self, request: &mut Request, end: End, failure: &'static str) {
-        let Phase::Answering(Answer { expected, streams }) = request.phase else { unreachable!("undecided") };
-        let (_, source, _) = expected.words;
-        if streams {
-            let calls = self.dependency(request);
-            match end {
-                End::Complete => calls.answers += 1,
-                End::BreakOff => calls.fail(failure),
-                End::ClientLeaves => calls.abandoned += 1,
-            }
-        }
-        match end {
-            End::Complete => {
-                let served = expected.words.0 == "fallback" && expected.age_ns.is_some();
-                self.routes[request.route].ages += u64::from(served);
-                self.count(request, expected.words);
-            }
-            End::BreakOff => self.count(request, ("failed", source, failure)),
-            End::ClientLeaves => self.count(request, ("abandoned", source, "client_left")),
-        }
-        self.give_back(request);
-    }
-
-    fn count(&mut self, request: &Request, words: Words) {
-        *self.routes[request.route].counted.entry(words).or_default() += 1;
-    }
-
-    fn give_back(&mut self, request: &mut Request) {
-        let route = &mut self.routes[request.route];
-        route.in_flight -= u32::from(request.holds_route);
-        route.lane -= u32::from(request.holds_lane);
-        self.in_flight -= u32::from(request.holds_process);
-        (request.holds_process, request.holds_route, request.holds_lane) = (false, false, false);
-        request.phase = Phase::Over;
-    }
-}
-
-const fn answer(expected: Expected, streams: bool) -> Phase {
-    Phase::Answering(Answer { expected, streams })
-}
-
-const fn refused(word: &'static str, status: u16) -> Phase {
-    answer(Expected::new(("rejected", "none", word), status), false)
 }

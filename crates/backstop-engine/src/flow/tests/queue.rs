@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::admission::OnRelease;
+use crate::admission::{ClassShare, OnRelease};
 use crate::engine::Engine;
 use crate::flow::{Attempt, Event, Flow, Step};
 use crate::policy::{DependencyId, RouteId};
@@ -17,7 +17,7 @@ use super::support::{
 struct WakeUps(AtomicU32);
 
 impl OnRelease for WakeUps {
-    fn released(&self) {
+    fn released(&self, _: ClassShare) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -93,7 +93,7 @@ fn a_wake_up_for_nothing_goes_on_waiting() {
 fn the_end_of_the_queue_is_a_pool_timeout() {
     let (engine, _wake_ups, _holder) = busy(20);
     let mut flow = begin(&engine, GET, START);
-    let Step::Wait { until, dependency } = flow.step(at(START)) else { panic!("not waiting") };
+    let Step::Wait { until, dependency, .. } = flow.step(at(START)) else { panic!("not waiting") };
     assert_eq!((until, dependency), (Mono::from_ns(START + 20 * MS), DependencyId(0)));
     flow.on(Event::TimeUp(None), at(START + 20 * MS));
     let Step::Done(decision) = flow.step(at(START + 20 * MS)) else { panic!("not done") };

@@ -15,10 +15,14 @@ pub(super) struct Case<'a> {
     pub(super) facts: RequestFacts,
     pub(super) happened: Happened,
     pub(super) copy: Copy,
+    /// If another dependency was asked in its place: the word for why.
+    pub(super) stood_in_for: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Happened {
+    /// What the last call of the route's own dependency, or the lack of one, came to.
+    Ended(Trouble),
     /// The call failed. Only a time-out is a 504; `reached`: the dependency may have got the request.
     Failed { word: &'static str, reached: bool },
     /// It was not made.
@@ -72,9 +76,30 @@ pub(super) struct Trouble {
     /// The status of a route without an alternative.
     own_status: u16,
     /// The dependency's own answer, which passes through where there is no alternative.
-    said: Option<u16>,
+    pub(super) said: Option<u16>,
     asked: bool,
     reached: bool,
+}
+
+impl Trouble {
+    pub(super) const fn not_asked(word: &'static str) -> Self {
+        Self { word, own_status: 503, said: None, asked: false, reached: false }
+    }
+
+    /// Its answer is not passed on.
+    pub(super) const fn kept_back(self) -> Self {
+        Self { said: None, ..self }
+    }
+
+    /// A call that failed otherwise than by an answer.
+    pub(super) fn failed(word: &'static str, reached: bool) -> Self {
+        let own_status = if word.ends_with("timeout") { 504 } else { 502 };
+        Self { word, own_status, said: None, asked: true, reached }
+    }
+
+    /// A stand-in's server error: none of the answers that it may give.
+    pub(super) const SERVER_ERROR: Self =
+        Self { word: "unavailable", own_status: 503, said: None, asked: true, reached: true };
 }
 
 pub(super) fn reads(facts: RequestFacts) -> bool {
@@ -110,13 +135,9 @@ pub(super) fn trouble(case: &Case<'_>) -> Option<Trouble> {
     let Case { route, facts, .. } = *case;
     match case.happened {
         Happened::Erred => None,
-        Happened::NotAsked { word } => {
-            Some(Trouble { word, own_status: 503, said: None, asked: false, reached: false })
-        }
-        Happened::Failed { word, reached } => {
-            let own_status = if word.ends_with("timeout") { 504 } else { 502 };
-            Some(Trouble { word, own_status, said: None, asked: true, reached })
-        }
+        Happened::Ended(trouble) => Some(trouble),
+        Happened::NotAsked { word } => Some(Trouble::not_asked(word)),
+        Happened::Failed { word, reached } => Some(Trouble::failed(word, reached)),
         Happened::Answered { status, degraded_ns, content } => {
             let of_answer = |word, own_status| {
                 Some(Trouble { word, own_status, said: Some(status), asked: true, reached: true })
@@ -128,8 +149,14 @@ pub(super) fn trouble(case: &Case<'_>) -> Option<Trouble> {
             if route.declared.contains(status) && !about_the_request {
                 return of_answer("declared", 502);
             }
+            let is_held_back = held_back(route, facts, status, content);
+            let is_incorrect = is_held_back && matches!(content, Content::Whole { correct: false, .. });
+            if is_incorrect && case.stood_in_for.is_some() {
+                // Of somebody who stands in nothing is passed that the route does not accept.
+                return of_answer("declared", 502);
+            }
             let RouteClass::PublicRead(read) = &route.class else {
-                let broken = held_back(route, facts, status, content) && content == Content::Broken;
+                let broken = is_held_back && content == Content::Broken;
                 return if broken { of_answer("incomplete", 502) } else { None };
             };
             if is_too_old(read, facts, status, degraded_ns) {
@@ -142,7 +169,7 @@ pub(super) fn trouble(case: &Case<'_>) -> Option<Trouble> {
                     reached: true,
                 });
             }
-            if !held_back(route, facts, status, content) {
+            if !is_held_back {
                 return None;
             }
             match content {
@@ -221,16 +248,18 @@ fn answered(case: &Case<'_>) -> Expected {
     let Happened::Answered { status, degraded_ns, content } = case.happened else {
         let unknown_write = facts.method == Method::Unsafe;
         let copy = if unknown_write { CopyAction::WithdrawUnsettled } else { CopyAction::Keep };
-        return Expected { copy, ..Expected::new(("failed", "primary", "unclassified"), 0) };
+        let source = if case.stood_in_for.is_some() { "alternative" } else { "primary" };
+        return Expected { copy, ..Expected::new(("failed", source, "unclassified"), 0) };
     };
     let whole = held_back(route, facts, status, content);
     if whole && matches!(content, Content::Whole { correct: false, .. }) {
         return Expected::new(("failed", "primary", "incorrect"), status);
     }
-    let words = match (status, degraded_ns) {
-        (500.., _) => ("failed", "primary", "server_error"),
-        (_, Some(_)) => ("fallback", "alternative", "upstream_degraded"),
-        _ => ("normal", "primary", "none"),
+    let words = match (case.stood_in_for, status, degraded_ns) {
+        (Some(word), _, _) => ("fallback", "alternative", word),
+        (None, 500.., _) => ("failed", "primary", "server_error"),
+        (None, _, Some(_)) => ("fallback", "alternative", "upstream_degraded"),
+        (None, _, None) => ("normal", "primary", "none"),
     };
     let age_ns = if words.0 == "fallback" { degraded_ns } else { None };
     let stored = whole
@@ -238,6 +267,7 @@ fn answered(case: &Case<'_>) -> Expected {
         && matches!(route.class, RouteClass::PublicRead(_))
         && status == 200
         && degraded_ns.is_none()
+        && case.stood_in_for.is_none()
         && facts.method == Method::Get
         && facts.copies == CopyUse::Full;
     let copy = if stored { CopyAction::Store } else { after_answer(case, status) };
@@ -258,6 +288,8 @@ fn after_answer(case: &Case<'_>, status: u16) -> CopyAction {
         };
     }
     match &case.route.class {
+        // What another dependency says is not said of the copy.
+        _ if case.stood_in_for.is_some() => CopyAction::Keep,
         RouteClass::PublicRead(read) if reads(facts) => {
             let refused_to_all = (status == 401 || status == 403) && !facts.credential;
             let confirmed =

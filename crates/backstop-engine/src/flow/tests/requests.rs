@@ -7,9 +7,10 @@ use proptest::sample::select;
 use crate::failure::{Failure, FailureKind, Phase, Sent};
 use crate::flow::{CopyUse, Method, RequestFacts};
 
-use super::model::End;
 use super::reference::Content;
+use super::request::End;
 use super::support::{MS, SECOND};
+use super::worlds::VALID_NS;
 
 /// One thing that happens. A slot names one of those under way, modulo how many there are.
 #[derive(Clone, Debug)]
@@ -32,6 +33,16 @@ pub(super) enum Op {
     EndCall { slot: usize },
     /// Time passes.
     Pass { ns: u64 },
+    /// So many requests arrive one after the other, and each gets the same answer to whatever it asks.
+    Crowd { route: usize, count: u32, reply: Reply },
+    /// Time passes until a breaker lets a probe go, if it is open, and its first safe calls are answered well.
+    Recover { dependency: usize, route: usize },
+    /// An operator's order: open, closed, or what there was.
+    Order { dependency: usize, kind: usize },
+    /// A limit becomes another one: of the process, a route, a dependency or a resource.
+    Reconfigure { scope: usize, which: usize, places: u32 },
+    /// The date is stepped, or is believed or not.
+    Date { ns: i64, is_synchronised: bool },
     /// The service begins to stop.
     Drain,
 }
@@ -49,6 +60,25 @@ pub(super) struct Reply {
     pub(super) failure: usize,
     /// In a queue: the wait is over, rather than that a place may be free.
     pub(super) is_over: bool,
+    pub(super) retry_after_ms: Option<u64>,
+    pub(super) database_wait_ms: Option<u64>,
+}
+
+impl Reply {
+    /// All is well.
+    pub(super) const GOOD: Self = Self {
+        copy: StoredCopy::Missing,
+        call: CallEnd::Answer,
+        body: CallEnd::Answer,
+        status: 200,
+        has_body: true,
+        degraded_s: None,
+        content: Content::Whole { correct: true, storable: true },
+        failure: 0,
+        is_over: false,
+        retry_after_ms: None,
+        database_wait_ms: Some(1),
+    };
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +98,10 @@ pub(super) enum CallEnd {
 }
 
 /// Failures that a driver reports, and the words that they are counted under.
-pub(super) const FAILURES: [(Failure, &str); 6] = [
+pub(super) const FAILURES: [(Failure, &str); 9] = [
+    (Failure::new(FailureKind::Connect, Phase::Connect, Sent::No), "connect"),
+    (Failure::new(FailureKind::Write, Phase::Send, Sent::Maybe), "write"),
+    (Failure::new(FailureKind::Reset, Phase::Body, Sent::Maybe), "reset"),
     (Failure::new(FailureKind::Dns, Phase::Resolve, Sent::No), "dns"),
     (Failure::new(FailureKind::ConnectTimeout, Phase::Connect, Sent::No), "connect_timeout"),
     (Failure::new(FailureKind::Reset, Phase::Send, Sent::Maybe), "reset"),
@@ -76,6 +109,16 @@ pub(super) const FAILURES: [(Failure, &str); 6] = [
     (Failure::new(FailureKind::Incomplete, Phase::Body, Sent::Maybe), "incomplete"),
     (Failure::new(FailureKind::Protocol, Phase::Head, Sent::Maybe), "protocol"),
 ];
+
+/// What the next moment may not have: no answer at all, and no timeout.
+pub(super) fn is_of_a_moment(failure: usize) -> bool {
+    let (failure, word) = FAILURES[failure];
+    match word {
+        "dns" | "connect" | "write" => true,
+        "reset" => failure.phase != Phase::Body,
+        _ => false,
+    }
+}
 
 fn facts() -> impl Strategy<Value = RequestFacts> {
     let method = prop_oneof![
@@ -86,11 +129,14 @@ fn facts() -> impl Strategy<Value = RequestFacts> {
     ];
     let copies =
         prop_oneof![6 => Just(CopyUse::Full), 1 => Just(CopyUse::ServeOnly), 1 => Just(CopyUse::Never)];
-    (method, copies, any::<bool>()).prop_map(|(method, copies, credential)| RequestFacts {
+    let others = (any::<bool>(), prop::bool::weighted(0.85), prop_oneof![8 => Just(1_u32), 1 => Just(2)]);
+    (method, copies, others).prop_map(|(method, copies, (credential, repeatable, attempt))| RequestFacts {
         method,
         copies,
         credential,
-        ..RequestFacts::GET
+        attempt,
+        repeatable,
+        part_until: None,
     })
 }
 
@@ -130,6 +176,10 @@ fn reply() -> impl Strategy<Value = Reply> {
         4 => select(vec![204, 206, 301, 304, 401, 404, 409, 410, 422, 429, 500, 502, 503, 504, 599]),
     ];
     let degraded = prop_oneof![8 => Just(None), 2 => select(vec![0_u64, 60, 61]).prop_map(Some)];
+    let retry_after =
+        prop_oneof![8 => Just(None), 1 => select(vec![0_u64, 40, 1_000, 100_000]).prop_map(Some)];
+    let database_wait = prop_oneof![3 => Just(None), 6 => select(vec![0_u64, 5, 20]).prop_map(Some),
+        1 => select(vec![6_u64, 21]).prop_map(Some)];
     (
         stored_copy(),
         call_end(),
@@ -139,9 +189,9 @@ fn reply() -> impl Strategy<Value = Reply> {
         degraded,
         content(),
         0..FAILURES.len(),
-        prop::bool::weighted(0.3),
+        (prop::bool::weighted(0.3), retry_after, database_wait),
     )
-        .prop_map(|(copy, call, body, status, has_body, degraded_s, content, failure, is_over)| Reply {
+        .prop_map(|(copy, call, body, status, has_body, degraded_s, content, failure, others)| Reply {
             copy,
             call,
             body,
@@ -150,17 +200,18 @@ fn reply() -> impl Strategy<Value = Reply> {
             degraded_s,
             content,
             failure,
-            is_over,
+            is_over: others.0,
+            retry_after_ms: others.1,
+            database_wait_ms: others.2,
         })
 }
 
-fn op() -> impl Strategy<Value = Op> {
+/// Things that happen at this many routes. Whole milliseconds where a breaker counts in them.
+fn op(routes: usize, steps: Vec<u64>) -> BoxedStrategy<Op> {
     let slot = || 0..64_usize;
     let end = prop_oneof![4 => Just(End::Complete), 1 => Just(End::BreakOff), 1 => Just(End::ClientLeaves)];
-    let pass =
-        select(vec![1, 100_000, MS, 19 * MS, 20 * MS, 38 * MS, 80 * MS, 294 * MS, SECOND, 61 * SECOND]);
     prop_oneof![
-        200 => (0..4_usize, facts()).prop_map(|(route, facts)| Op::Begin { route, facts }),
+        200 => (0..routes, facts()).prop_map(|(route, facts)| Op::Begin { route, facts }),
         400 => (slot(), reply()).prop_map(|(slot, reply)| Op::Reply { slot, reply }),
         40 => (slot(), 1..3_u32, 0..4_usize).prop_map(|(slot, other, kind)| Op::Late { slot, other, kind }),
         20 => (slot(), 0..100 * MS).prop_map(|(slot, ns)| Op::Waited { slot, ns }),
@@ -169,11 +220,34 @@ fn op() -> impl Strategy<Value = Op> {
         120 => (slot(), end, 0..FAILURES.len())
             .prop_map(|(slot, end, failure)| Op::Settle { slot, end, failure }),
         120 => slot().prop_map(|slot| Op::EndCall { slot }),
-        120 => pass.prop_map(|ns| Op::Pass { ns }),
+        120 => select(steps).prop_map(|ns| Op::Pass { ns }),
         1 => Just(Op::Drain),
     ]
+    .boxed()
 }
 
-pub(super) fn ops() -> impl Strategy<Value = Vec<Op>> {
-    vec(op(), 1..200)
+/// Without breakers, down to the nanosecond.
+pub(super) fn ops(routes: usize) -> impl Strategy<Value = Vec<Op>> {
+    let steps = vec![1, 100_000, MS, 19 * MS, 20 * MS, 38 * MS, 80 * MS, 294 * MS, SECOND, 61 * SECOND];
+    vec(op(routes, steps), 1..200)
+}
+
+/// With breakers, orders, and limits that change.
+pub(super) fn ops_of_everything(routes: usize, dependencies: usize) -> impl Strategy<Value = Vec<Op>> {
+    let steps =
+        vec![MS, 5 * MS, 20 * MS, 40 * MS, 100 * MS, 290 * MS, SECOND, 5 * SECOND, 11 * SECOND, 61 * SECOND];
+    let dependency = move || 0..dependencies;
+    let one = prop_oneof![
+        24 => op(routes, steps),
+        2 => (0..routes, 1..12_u32, reply())
+            .prop_map(|(route, count, reply)| Op::Crowd { route, count, reply }),
+        2 => (dependency(), 0..routes).prop_map(|(dependency, route)| Op::Recover { dependency, route }),
+        1 => (0..routes).prop_map(|route| Op::Crowd { route, count: 6, reply: Reply::GOOD }),
+        1 => (dependency(), 0..6_usize).prop_map(|(dependency, kind)| Op::Order { dependency, kind }),
+        1 => (0..4_usize, 0..8_usize, 0..16_u32)
+            .prop_map(|(scope, which, places)| Op::Reconfigure { scope, which, places }),
+        1 => (select(vec![VALID_NS.0 - 1, VALID_NS.0, VALID_NS.1, VALID_NS.1 + 1]), prop::bool::weighted(0.7))
+            .prop_map(|(ns, is_synchronised)| Op::Date { ns, is_synchronised }),
+    ];
+    vec(one, 1..160)
 }

@@ -176,7 +176,7 @@ fn every_answer_is_the_one_that_the_contract_names() {
         for facts in every_request() {
             for (upstream, happened) in every_behaviour() {
                 for (stored, now, copy) in every_copy() {
-                    let case = Case { route: &rules, facts, happened, copy };
+                    let case = Case { route: &rules, facts, happened, copy, stood_in_for: None };
                     if happens(&case) {
                         check(&engine, &case, &Script { copy: stored, ..Script::new(upstream) }, now);
                         cases += 1;
@@ -210,7 +210,8 @@ fn a_dependency_that_is_not_asked_leads_to_the_same_alternatives() {
             let taken = pool.try_acquire(crate::admission::Turn::Newcomer, crate::admission::Excess::Refuse);
             for facts in every_request() {
                 for (stored, now, copy) in every_copy() {
-                    let case = Case { route: &rules, facts, happened: Happened::NotAsked { word }, copy };
+                    let happened = Happened::NotAsked { word };
+                    let case = Case { route: &rules, facts, happened, copy, stood_in_for: None };
                     let script = Script { copy: stored, ..Script::new(Upstream::Errs) };
                     // Judged at the table's moment, the request having begun so long before.
                     let mut flow = begin(&engine, facts, START - late_ns);

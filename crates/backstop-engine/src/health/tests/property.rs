@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::reference::{Admitted, Fate, Reference, Seen};
+use super::reference::{Admitted, Begun, Fate, Reference, Seen};
 use super::support::MIDDLE;
-use crate::health::{BreakerRules, Health, PerMille, Phase, RecoveryRules, Signal, Ticket};
+use crate::health::{Began, BreakerRules, Health, PerMille, Phase, RecoveryRules, Signal, Ticket};
 use crate::time::Mono;
 
 const RATE: u64 = 40;
@@ -23,6 +23,10 @@ enum Op {
         safe: bool,
     },
     End(usize, Fate),
+    /// The answer of one begins, well or not, and goes on.
+    Stream(usize, bool),
+    /// The answer of one that went on breaks off.
+    BreakOff(usize),
     /// So many calls that end as they begin.
     Calls(u32, Fate),
     /// Once the breaker lets the next probe go: the probes.
@@ -45,6 +49,8 @@ fn fate() -> impl Strategy<Value = Fate> {
         Just(Fate::Failed),
         Just(Fate::Neutral),
         Just(Fate::Abandoned),
+        Just(Fate::GivenUp),
+        Just(Fate::Silent),
         Just(Fate::Unused)
     ]
 }
@@ -57,6 +63,8 @@ fn op() -> impl Strategy<Value = Op> {
         8 => any::<bool>().prop_map(|safe| Op::Admit { safe }),
         2 => any::<bool>().prop_map(|safe| Op::Look { safe }),
         8 => (any::<prop::sample::Index>(), fate()).prop_map(|(n, fate)| Op::End(n.index(1000), fate)),
+        3 => (any::<prop::sample::Index>(), any::<bool>()).prop_map(|(n, well)| Op::Stream(n.index(1000), well)),
+        3 => any::<prop::sample::Index>().prop_map(|n| Op::BreakOff(n.index(1000))),
         5 => (1..12_u32, fate()).prop_map(|(n, fate)| Op::Calls(n, fate)),
         6 => Just(Op::Recover),
         8 => (0..7_u32).prop_map(|good| Op::Tick { good, bad: 0 }),
@@ -74,6 +82,7 @@ struct World {
     reference: Reference,
     now: u64,
     calls: Vec<(Ticket, Admitted)>,
+    streams: Vec<(Began, Begun)>,
 }
 
 fn mono(ms: u64) -> Mono {
@@ -102,6 +111,7 @@ impl World {
             reference: Reference::new(probes as usize, min_calls as usize, recovers, RATE * 1000),
             now: START_MS,
             calls: Vec::new(),
+            streams: Vec::new(),
         }
     }
 
@@ -122,6 +132,8 @@ impl World {
             Fate::Failed => ticket.failed(now, MIDDLE),
             Fate::Neutral => ticket.neutral(now),
             Fate::Abandoned => drop(ticket),
+            Fate::GivenUp => ticket.given_up(now),
+            Fate::Silent => ticket.says_nothing(),
             Fate::Unused => ticket.unused(),
         }
         self.reference.end(call, fate, self.now);
@@ -155,6 +167,20 @@ impl World {
             }
             Op::End(_, _) if self.calls.is_empty() => {}
             Op::End(n, fate) => self.end(n % self.calls.len(), fate),
+            Op::Stream(..) if self.calls.is_empty() => {}
+            Op::Stream(n, well) => {
+                let (ticket, call) = self.calls.swap_remove(n % self.calls.len());
+                let began = ticket.began(mono(self.now), well);
+                self.streams.push((began, self.reference.began(call, well, self.now)));
+                self.take_over();
+            }
+            Op::BreakOff(_) if self.streams.is_empty() => {}
+            Op::BreakOff(n) => {
+                let (began, begun) = self.streams.swap_remove(n % self.streams.len());
+                self.health.broke_off(began);
+                self.reference.broke_off(begun);
+                self.take_over();
+            }
             Op::Calls(n, fate) => (0..n).for_each(|_| self.call(fate)),
             Op::Recover => {
                 // Both look now: what is due is done at the moment of the look.

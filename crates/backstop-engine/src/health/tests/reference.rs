@@ -3,7 +3,7 @@
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(crate) enum Seen {
     Closed,
     Open { until: u64 },
     HalfOpen,
@@ -14,47 +14,87 @@ pub(super) enum Seen {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     Answered,
     Failed,
     Neutral,
+    /// Dropped: it ends at the latest moment that anybody came with.
     Abandoned,
+    /// The same, with a moment of its own.
+    GivenUp,
+    /// The client's request was at fault.
+    Silent,
     Unused,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Admitted {
+pub(crate) struct Admitted {
     id: u64,
     generation: u64,
-    pub(super) is_probe: bool,
+    pub(crate) is_probe: bool,
     at: u64,
+    /// What the client kept it waiting for the request's own content, in nanoseconds: none of the time that it took.
+    pub(crate) waited_ns: u64,
+}
+
+/// A call that was counted when its answer began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begun {
+    id: u64,
+    generation: u64,
+    counted: u64,
 }
 
 #[derive(Clone, Copy)]
 struct Ended {
+    id: u64,
     generation: u64,
     at: u64,
     failed: bool,
     slow: bool,
-    /// An answer of any kind: ends a row.
-    answer: bool,
     probe: bool,
-    lasted: u64,
+    lasted_ns: u64,
     given_up: bool,
+    in_window: bool,
     in_tick: bool,
+    /// Its answer broke off later: a failure of the window's, and of the tick's.
+    broke: bool,
+    broke_in_tick: bool,
 }
 
-pub(super) struct Reference {
-    pub(super) probes: usize,
-    pub(super) min_calls: usize,
-    pub(super) recovers: bool,
+impl Ended {
+    /// A failure of nobody that is still known.
+    const fn further(generation: u64, at: u64) -> Self {
+        Self {
+            id: 0,
+            generation,
+            at,
+            failed: true,
+            slow: false,
+            probe: false,
+            lasted_ns: 0,
+            given_up: false,
+            in_window: false,
+            in_tick: false,
+            broke: false,
+            broke_in_tick: false,
+        }
+    }
+}
+
+pub(crate) struct Reference {
+    pub(crate) probes: usize,
+    pub(crate) min_calls: usize,
+    pub(crate) recovers: bool,
     /// Measured by others and taken over at each trip: nanoseconds, and thousandths per second.
-    pub(super) p95_ns: u64,
-    pub(super) rate_milli: u64,
-    pub(super) state: Seen,
-    pub(super) generation: u64,
-    pub(super) trips: u64,
+    pub(crate) p95_ns: u64,
+    pub(crate) rate_milli: u64,
+    pub(crate) state: Seen,
+    pub(crate) generation: u64,
+    pub(crate) trips: u64,
     ended: Vec<Ended>,
+    /// Failures and answers of calls that are no probes: under which generation, when, and whether it was a failure.
+    row: Vec<(u64, u64, bool)>,
     out: Vec<Admitted>,
     successes: usize,
     row_of_trips: u32,
@@ -68,13 +108,15 @@ pub(super) struct Reference {
     reds: u32,
     backs: Vec<u64>,
     frozen_until: u64,
-    signal: Option<(u64, u64)>,
+    /// Use of a resource in thousandths and the wait for a database in milliseconds: when, and what was said last.
+    signals: [Option<(u64, u64)>; 2],
 }
 
 const SLOW: u64 = 1000;
+const MS: u64 = 1_000_000;
 
 impl Reference {
-    pub(super) fn new(probes: usize, min_calls: usize, recovers: bool, rate_milli: u64) -> Self {
+    pub(crate) fn new(probes: usize, min_calls: usize, recovers: bool, rate_milli: u64) -> Self {
         Self {
             probes,
             min_calls,
@@ -85,6 +127,7 @@ impl Reference {
             generation: 0,
             trips: 0,
             ended: Vec::new(),
+            row: Vec::new(),
             out: Vec::new(),
             successes: 0,
             row_of_trips: 0,
@@ -97,7 +140,7 @@ impl Reference {
             reds: 0,
             backs: Vec::new(),
             frozen_until: 0,
-            signal: None,
+            signals: [None; 2],
         }
     }
 
@@ -137,7 +180,7 @@ impl Reference {
         }
     }
 
-    pub(super) fn look(&mut self, now: u64) -> Seen {
+    pub(crate) fn look(&mut self, now: u64) -> Seen {
         self.seen = self.seen.max(now);
         match self.state {
             Seen::Watch { until } if now >= until => self.enter(Seen::Closed, now),
@@ -166,7 +209,7 @@ impl Reference {
         (next - now_ns <= interval.max(100_000_000)).then_some(next)
     }
 
-    pub(super) fn would_pass(&mut self, now: u64, safe: bool) -> bool {
+    pub(crate) fn would_pass(&mut self, now: u64, safe: bool) -> bool {
         self.look(now);
         match self.state {
             Seen::Closed | Seen::Watch { .. } | Seen::ForcedClosed => true,
@@ -177,7 +220,7 @@ impl Reference {
         }
     }
 
-    pub(super) fn admit(&mut self, now: u64, safe: bool) -> Option<Admitted> {
+    pub(crate) fn admit(&mut self, now: u64, safe: bool) -> Option<Admitted> {
         if !self.would_pass(now, safe) {
             return None;
         }
@@ -186,7 +229,7 @@ impl Reference {
         }
         self.ids += 1;
         let is_probe = self.state == Seen::HalfOpen;
-        let call = Admitted { id: self.ids, generation: self.generation, is_probe, at: now };
+        let call = Admitted { id: self.ids, generation: self.generation, is_probe, at: now, waited_ns: 0 };
         if is_probe {
             self.out.push(call);
         }
@@ -196,7 +239,7 @@ impl Reference {
         Some(call)
     }
 
-    pub(super) fn end(&mut self, call: Admitted, fate: Fate, now: u64) {
+    pub(crate) fn end(&mut self, call: Admitted, fate: Fate, now: u64) {
         if fate == Fate::Unused {
             if call.generation == self.generation {
                 self.out.retain(|probe| probe.id != call.id);
@@ -206,15 +249,18 @@ impl Reference {
             }
             return;
         }
+        if fate == Fate::Silent {
+            return self.out.retain(|probe| probe.id != call.id);
+        }
         let now = if fate == Fate::Abandoned { self.seen } else { now };
         self.look(now);
         if call.generation != self.generation {
             return;
         }
-        let lasted = now - call.at;
-        let slow = lasted > SLOW;
+        let lasted_ns = ((now - call.at) * MS).saturating_sub(call.waited_ns);
+        let slow = lasted_ns > SLOW * MS;
         let failed = fate == Fate::Failed;
-        let given_up = fate == Fate::Abandoned;
+        let given_up = matches!(fate, Fate::Abandoned | Fate::GivenUp);
         if call.is_probe {
             self.out.retain(|probe| probe.id != call.id);
         }
@@ -222,15 +268,15 @@ impl Reference {
             return;
         }
         self.ended.push(Ended {
-            generation: call.generation,
-            at: now,
+            id: call.id,
             failed,
             slow,
-            answer: matches!(fate, Fate::Answered | Fate::Neutral),
             probe: call.is_probe,
-            lasted,
+            lasted_ns,
             given_up,
+            in_window: true,
             in_tick: matches!(self.state, Seen::Ramp { .. }),
+            ..Ended::further(call.generation, now)
         });
         if call.is_probe {
             if failed || slow {
@@ -243,6 +289,9 @@ impl Reference {
                 }
             }
             return;
+        }
+        if !given_up {
+            self.row.push((call.generation, now, failed));
         }
         self.weigh(failed, now);
         self.look(now);
@@ -270,26 +319,20 @@ impl Reference {
 
     /// Ten failures, no answer between them, the first at most five seconds before the last.
     fn has_row(&self, now: u64) -> bool {
-        let own = self.ended.iter().filter(|end| end.generation == self.generation);
-        let row: Vec<u64> = own
-            .rev()
-            .take_while(|end| !end.answer)
-            .filter(|end| end.failed)
-            .map(|end| end.at)
-            .take(10)
-            .collect();
+        let own = self.row.iter().rev().filter(|(generation, ..)| *generation == self.generation);
+        let row: Vec<u64> = own.take_while(|(.., failed)| *failed).map(|(_, at, _)| *at).take(10).collect();
         row.len() == 10 && now - row[9] <= 5_000
     }
 
-    pub(super) fn counts(&self, now: u64) -> (usize, usize, usize) {
+    pub(crate) fn counts(&self, now: u64) -> (usize, usize, usize) {
         let oldest = (now / 1000).saturating_sub(9);
         let inside: Vec<_> = self
             .ended
             .iter()
-            .filter(|end| end.generation == self.generation && end.at / 1000 >= oldest)
+            .filter(|end| end.in_window && end.generation == self.generation && end.at / 1000 >= oldest)
             .collect();
         let count = |what: fn(&Ended) -> bool| inside.iter().filter(|end| what(end)).count();
-        (inside.len(), count(|end| end.failed), count(|end| end.slow))
+        (inside.len(), count(|end| end.failed || end.broke), count(|end| end.slow))
     }
 
     fn judge(&mut self, share: u64, now: u64) {
@@ -305,25 +348,23 @@ impl Reference {
         }
         self.ended.iter_mut().for_each(|end| end.in_tick = false);
         self.tick_began = now;
-        let (green, red) = if self.p95_ns == 0 {
-            (SLOW * 1_000_000, SLOW * 1_000_000)
-        } else {
-            (self.p95_ns * 3, self.p95_ns * 7)
-        };
+        let (green, red) =
+            if self.p95_ns == 0 { (SLOW * MS, SLOW * MS) } else { (self.p95_ns * 3, self.p95_ns * 7) };
         let late = |bound: u64| {
-            let is_late = |end: &&Ended| !end.failed && (end.given_up || end.lasted * 1_000_000 > bound);
+            let is_late = |end: &&Ended| !end.failed && (end.given_up || end.lasted_ns > bound);
             tick.iter().filter(is_late).count()
         };
-        let failures = tick.iter().filter(|end| end.failed).count();
+        let failures = tick.iter().filter(|end| end.failed || end.broke_in_tick).count();
         let percent = |part: usize| part as f64 * 100.0 / tick.len() as f64;
         let mut is_red =
             percent(failures) > 5.0 && failures >= 2 || percent(late(red)) > 5.0 && late(red) >= 2;
         let mut is_green = percent(failures) <= 1.0 && percent(late(green)) <= 5.0;
-        if let Some((at, in_use)) = self.signal {
+        for (signal, (green, red)) in self.signals.into_iter().zip([(700, 900), (5, 20)]) {
+            let Some((at, value)) = signal else { continue };
             let age = now - at;
             if age <= 60_000 {
-                is_red |= age <= 2_000 && in_use > 900;
-                is_green &= age <= 2_000 && in_use <= 700;
+                is_red |= age <= 2_000 && value > red;
+                is_green &= age <= 2_000 && value <= green;
             }
         }
         if is_red {
@@ -356,7 +397,7 @@ impl Reference {
         }
     }
 
-    pub(super) fn force(&mut self, state: Seen, now: u64) {
+    pub(crate) fn force(&mut self, state: Seen, now: u64) {
         self.seen = self.seen.max(now);
         let is_forced = matches!(self.state, Seen::ForcedOpen | Seen::ForcedClosed);
         if self.state == state || (state == Seen::Closed && !is_forced) {
@@ -366,13 +407,66 @@ impl Reference {
         self.enter(state, now);
     }
 
-    pub(super) fn ask(&mut self, now: u64, rest: u64) {
+    pub(crate) fn ask(&mut self, now: u64, rest: u64) {
         self.seen = self.seen.max(now);
         self.asked = self.asked.max(now + rest.min(60_000));
     }
 
-    pub(super) fn signal(&mut self, now: u64, in_use: u64) {
+    pub(crate) fn signal(&mut self, now: u64, in_use: u64) {
         self.seen = self.seen.max(now);
-        self.signal = Some((now, in_use));
+        self.signals[0] = Some((now, in_use));
+    }
+
+    pub(crate) fn database_waits(&mut self, now: u64, wait: u64) {
+        self.seen = self.seen.max(now);
+        self.signals[1] = Some((now, wait));
+    }
+
+    /// The answer began, well or not; what of it is still to come may break off.
+    pub(crate) fn began(&mut self, call: Admitted, well: bool, now: u64) -> Begun {
+        self.end(call, if well { Fate::Answered } else { Fate::Neutral }, now);
+        Begun { id: call.id, generation: call.generation, counted: now }
+    }
+
+    /// An answer that was counted when it began broke off: that call has failed, if the window or the tick still has it,
+    /// and else a further one. A probe has failed whatever its head said.
+    pub(crate) fn broke_off(&mut self, begun: Begun) {
+        let now = self.seen;
+        self.look(now);
+        if begun.generation != self.generation {
+            return;
+        }
+        if self.state == Seen::HalfOpen {
+            return self.open(now);
+        }
+        let further = Ended::further(self.generation, now);
+        let is_inside = now / 1000 - begun.counted / 1000 <= 9;
+        match self.ended.iter_mut().find(|end| is_inside && end.id == begun.id) {
+            Some(end) => end.broke = true,
+            None => self.ended.push(Ended { in_window: true, ..further }),
+        }
+        if matches!(self.state, Seen::Ramp { .. }) {
+            let is_of_this_tick = begun.counted >= self.tick_began;
+            let generation = self.generation;
+            let answered = |end: &&mut Ended| {
+                let is_in_tick = end.in_tick && end.generation == generation;
+                is_in_tick && !end.failed && !end.broke_in_tick
+            };
+            match self.ended.iter_mut().find(answered).filter(|_| is_of_this_tick) {
+                Some(end) => end.broke_in_tick = true,
+                None => self.ended.push(Ended { in_tick: true, ..further }),
+            }
+        }
+        self.row.push((self.generation, now, true));
+        self.weigh(true, now);
+        self.look(now);
+    }
+
+    /// The open time is spread by a fifth to either side; where to is taken over.
+    pub(crate) fn take_over_spread(&mut self, until: u64) {
+        if let Seen::Open { until: middle } = &mut self.state {
+            assert!(until.abs_diff(*middle) <= 6_001 || until == self.asked, "{until} for {middle}");
+            *middle = until;
+        }
     }
 }

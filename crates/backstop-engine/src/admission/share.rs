@@ -5,7 +5,7 @@
 pub enum ClassShare {
     /// A part that may be left out: less than 60 %.
     Optional,
-    /// A read that anybody may do, or that a cache answers: less than 85 %.
+    /// A read: one that anybody may do, or that a cache answers, or any other safe call: less than 85 %.
     Read,
     /// A protected operation: less than 95 %.
     Guarded,
@@ -24,16 +24,32 @@ impl ClassShare {
     /// So of two or more places the last is always kept for effects, and of three or more the last two or more from
     /// optional parts. A single place is everybody's.
     pub const fn places(self, limit: u32) -> u32 {
-        let percent: u64 = match self {
-            ClassShare::Optional => 60,
-            ClassShare::Read => 85,
-            ClassShare::Guarded => 95,
-            ClassShare::Effect => return limit,
-        };
+        let Some(percent) = self.percent() else { return limit };
         // The largest n with 100 n < percent * limit.
         let below = (percent * limit as u64).saturating_sub(1) / 100;
         let places = if below == 0 { 1 } else { below };
         if places < limit as u64 { places as u32 } else { limit }
+    }
+
+    /// The smallest limit of which this class may use so many places: what keeps a limit that one class has for itself
+    /// from being less than was said. At most 2^32 - 1.
+    pub const fn limit_for(self, places: u32) -> u32 {
+        let Some(percent) = self.percent() else { return places };
+        if places <= 1 {
+            return places;
+        }
+        // The smallest L with 100 places < percent * L.
+        let limit = places as u64 * 100 / percent + 1;
+        if limit < u32::MAX as u64 { limit as u32 } else { u32::MAX }
+    }
+
+    const fn percent(self) -> Option<u64> {
+        match self {
+            ClassShare::Optional => Some(60),
+            ClassShare::Read => Some(85),
+            ClassShare::Guarded => Some(95),
+            ClassShare::Effect => None,
+        }
     }
 }
 
@@ -87,6 +103,20 @@ mod tests {
             if limit >= 2 {
                 assert!(percent(places[0]) < 60.0 && percent(places[1]) < 85.0, "{limit}: {places:?}");
                 assert!(percent(places[2]) < 95.0, "{limit}: {places:?}");
+            }
+        }
+    }
+
+    /// By hand: of 2 places reads may use 1, of 3 they may use 2; 200 of 236 are 84.7 %, of 235 they would be 85.1 %.
+    #[test]
+    fn the_limit_for_so_many_places_is_the_smallest_that_has_them() {
+        assert_eq!([0, 1, 2, 200].map(|places| Read.limit_for(places)), [0, 1, 3, 236]);
+        assert_eq!(Read.limit_for(u32::MAX), u32::MAX);
+        for class in ClassShare::ALL {
+            for places in 1..=2_000 {
+                let limit = class.limit_for(places);
+                assert_eq!(class.places(limit), places, "{class:?} {places}");
+                assert!(class.places(limit - 1) < places, "{class:?} {places}");
             }
         }
     }
