@@ -6,7 +6,7 @@
 //! | `reference` | the contract once more, as one naive function |
 //! | `contract` | the contract's own sentences, each with its values written out |
 //! | `table` | every class, failure, status, copy and method against the reference |
-//! | `lane`, `queue`, `late`, `settlement`, `time`, `trace` | one subject each |
+//! | `lane`, `queue`, `not_begun`, `late`, `settlement`, `time`, `trace` | one subject each |
 //! | `model`, `requests`, `property` | many flows at once against plain counters |
 //! | `crowd` | thousands of flows that are cancelled or panic |
 
@@ -15,6 +15,7 @@ mod crowd;
 mod lane;
 mod late;
 mod model;
+mod not_begun;
 mod property;
 mod queue;
 mod reference;
