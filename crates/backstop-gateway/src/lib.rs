@@ -20,6 +20,7 @@ mod gateway;
 mod hop;
 mod interim;
 mod log;
+mod max_forwards;
 mod metrics;
 mod probe;
 mod router;
