@@ -13,6 +13,7 @@ mod admin;
 pub mod cache;
 mod client_body;
 mod connection;
+mod crew;
 mod disk;
 mod edits;
 mod forward;
