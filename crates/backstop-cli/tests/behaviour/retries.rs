@@ -1,6 +1,6 @@
 //! A read that failed for a moment is asked once more; nothing else is.
 
-use backstop_lab::origin::{Behaviour, Matcher};
+use backstop_lab::origin::{Behaviour, Matcher, Then};
 
 use crate::support::shop::HOST;
 use crate::support::{Policy, Shop, expect, product, run};
@@ -65,8 +65,37 @@ fn one_connection_is_enough_for_both_attempts() {
         })
         .await;
         shop.origin.script(Matcher::any(), [Behaviour::status(503)]);
-        expect::live(&get_and_wait(&mut shop).await, 200, &product("1", "first", "es"));
-        assert_eq!(shop.origin.count(), 2);
+        // The wait is at most 25 ms, and time stands still until the place is free.
+        let Shop { gateway, hand, .. } = &mut shop;
+        let moved = async {
+            let is_free = |metrics: &crate::support::Metrics| {
+                metrics.sum("backstop_dependency_failures_total", &["kind=\"unavailable\""]) == 1.0
+                    && metrics.sum("backstop_in_flight", &["scope=\"dependency\""]) == 0.0
+            };
+            gateway.metrics_until(is_free).await;
+            hand.advance(std::time::Duration::from_millis(26));
+        };
+        let (answer, ()) = tokio::join!(gateway.get("/p/1", &crate::support::shop::SPANISH), moved);
+        expect::live(&answer, 200, &product("1", "first", "es"));
+        assert_eq!((shop.origin.count(), shop.origin.connections_accepted()), (2, 1));
+    });
+}
+
+/// A failed answer that does not end goes on occupying the only place: the call is not made again, and the failure stays.
+#[test]
+fn a_failed_answer_that_does_not_end_leaves_no_place_for_a_second_attempt() {
+    run(async {
+        let mut shop = Shop::with(|origin| {
+            Policy::empty()
+                .dependency("catalog", origin, "connections = 1")
+                .route("description.public_read", &Policy::description("retry = { attempts = 2 }"))
+        })
+        .await;
+        let half = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 9\r\n\r\nhalf";
+        shop.origin.on(Matcher::any(), Behaviour::raw(half, Then::Hang));
+        let answer = get_and_wait(&mut shop).await;
+        expect::no_copy(&answer, "missing", "unavailable");
+        assert_eq!((shop.origin.count(), shop.origin.peak_connections()), (1, 1));
     });
 }
 

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use crate::admission::OnRelease;
 use crate::engine::Engine;
-use crate::failure::FailureKind;
+use crate::failure::{FailureKind, NotAsked};
 use crate::flow::{
     AttemptId, BodyFacts, ClientFault, CopyAction, Decision, Event, Flow, HeadFacts, Places,
     Reply as Answered, State, Step, Trace,
@@ -417,7 +417,7 @@ proptest! {
     #[test]
     fn no_sequence_of_events_breaks_a_flow(
         route in 0..4_u16,
-        events in proptest::collection::vec((0..11_usize, 0..3_u32, 0..400_u64), 0..40),
+        events in proptest::collection::vec((0..12_usize, 0..3_u32, 0..400_u64), 0..40),
     ) {
         let World { engine, .. } = World::new();
         let facts = super::support::GET;
@@ -455,6 +455,7 @@ fn anything(kind: usize, attempt: AttemptId, ms: u64) -> Event {
         7 => Event::Propagated { attempt },
         8 => Event::Copy(Ok(Some(copy_read_at(START)))),
         9 => Event::ClientWaited(Duration::from_millis(ms)),
+        10 => Event::NotAsked { attempt, reason: NotAsked::PoolTimeout },
         _ => Event::ClientFault(ClientFault::Slow),
     }
 }
