@@ -129,7 +129,7 @@ fn a_prepared_answer_that_http_does_not_know_is_refused_at_setup() {
     let refused = |status: u16, media_type: &str| {
         let mut policy = prepared();
         let answer = FixedAnswer { status, media_type: media_type.into(), body: Box::default() };
-        policy.routes[0].class = RouteClass::Optional(Optional { otherwise: Otherwise::Omit(answer) });
+        policy.routes[0].class = RouteClass::Optional(Optional::new(Otherwise::Omit(answer)));
         let backstop = Backstop::in_memory(policy, Clock::manual(Now::default()).0, 1 << 20).unwrap();
         backstop.route("recommendations").err().map(|error| error.to_string())
     };
