@@ -109,8 +109,8 @@ where
     /// and the value that is kept stands in at once.
     ///
     /// # Errors
-    /// A policy that the engine refuses or that has no route, or a route whose alternative is an HTTP answer (`optional`) or
-    /// a shared cache (`cached_read`): neither is a value.
+    /// A policy that the engine refuses or that has no route, or a route of another class than `public_read` and `direct`:
+    /// an HTTP answer, a shared cache and parts of other routes are no value.
     pub fn new(
         clock: Clock,
         policy: Policy,
@@ -119,7 +119,7 @@ where
     ) -> Result<Self, SetupError> {
         let engine = Engine::new(policy)?;
         let Some(route) = engine.routes().first() else { return Err(SetupError::NoSuchRoute("".into())) };
-        if matches!(route.rules.class, RouteClass::Optional(_) | RouteClass::CachedRead(_)) {
+        if !matches!(route.rules.class, RouteClass::PublicRead(_) | RouteClass::Direct(_)) {
             return Err(SetupError::NotForFunctions { route: route.rules.name.clone() });
         }
         let waiters = Waiters::of(&engine);
