@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use backstop_lab::client::Response;
-use backstop_lab::origin::{Answer, Behaviour, Gate, Matcher, Origin};
+use backstop_lab::origin::{Answer, Behaviour, Gate, Matcher};
 
-use crate::support::{BOUND, Gateway, Hand, Policy, Redis, Shop, expect, run};
+use crate::support::{BOUND, Policy, Redis, Shop, expect, run};
 
 /// A gateway in front of an origin, with a cache beside it. The clock stands still.
 struct World {
@@ -452,7 +452,7 @@ fn a_killed_cache_leads_to_no_more_reads_than_the_budget() {
             gate.wait_for_waiting(2, BOUND).await.unwrap();
             let refused = world.get("3").await;
             expect::refused(&refused, 503, "outcome=rejected, reason=missing, cause=resource_full");
-            expect::copy_without_forwarding(&world.get("9").await, &review("9", "first"), 0, "resource_full");
+            expect::copy_unasked(&world.get("9").await, &review("9", "first"), 0, "resource_full");
             assert_eq!(gate.waiting(), 2);
             gate.open();
         };
