@@ -1,4 +1,7 @@
-//! The request's content on its way in: no larger and no slower than accepted.
+//! The request's content on its way in: no larger and no slower than accepted, and whole.
+//!
+//! An HTTP/2 stream that its client resets without an error ends for hyper as one that is complete (what RFC 9113 section
+//! 8.1 says of answers). A request without its end is none: it is complete only if its end has come.
 //!
 //! Time in which the client keeps us waiting is counted apart ([`UploadWatch`]), because it is not the dependency's; and
 //! it has a limit of its own.
@@ -13,6 +16,7 @@ use backstop::clock::{Clock, Sleep};
 use backstop::upload::UploadWatch;
 use backstop_engine::flow::ClientFault;
 use bytes::Bytes;
+use http::Version;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
@@ -22,6 +26,8 @@ use crate::upstream::ClientBody;
 pub(crate) struct RequestContent {
     /// `None` for a request that is sent once more: it had none.
     incoming: Option<Incoming>,
+    /// By which protocol it comes.
+    version: Version,
     limit: Option<Limit>,
 }
 
@@ -38,22 +44,23 @@ impl RequestContent {
     /// where there is no content.
     pub(crate) fn new(
         incoming: Incoming,
+        version: Version,
         bytes: u64,
         time: Duration,
         clock: &Clock,
     ) -> (Self, Option<Arc<UploadWatch>>) {
         if incoming.is_end_stream() {
-            return (Self { incoming: Some(incoming), limit: None }, None);
+            return (Self { incoming: Some(incoming), version, limit: None }, None);
         }
         let watch = Arc::new(UploadWatch::default());
         let limit =
             Limit { left_bytes: bytes, time, watch: Arc::clone(&watch), clock: clock.clone(), end: None };
-        (Self { incoming: Some(incoming), limit: Some(limit) }, Some(watch))
+        (Self { incoming: Some(incoming), version, limit: Some(limit) }, Some(watch))
     }
 
     /// No content.
     pub(crate) const fn none() -> Self {
-        Self { incoming: None, limit: None }
+        Self { incoming: None, version: Version::HTTP_11, limit: None }
     }
 }
 
@@ -67,7 +74,7 @@ impl Body for RequestContent {
     ) -> Poll<Option<Result<Frame<Bytes>, ClientBody>>> {
         let this = &mut *self;
         let Some(incoming) = &mut this.incoming else { return Poll::Ready(None) };
-        let frame = Pin::new(incoming).poll_frame(context);
+        let frame = Pin::new(&mut *incoming).poll_frame(context);
         let Some(limit) = &mut this.limit else {
             return frame.map(|frame| frame.map(|frame| frame.map_err(|_| ClientBody(ClientFault::Broken))));
         };
@@ -75,7 +82,22 @@ impl Body for RequestContent {
             Poll::Ready(frame) => {
                 limit.watch.arrive(limit.clock.mono());
                 limit.end = None;
-                Poll::Ready(frame.map(|frame| limit.accept(frame)))
+                let frame = match frame {
+                    Some(frame) => Some(limit.accept(frame, this.version)),
+                    None if this.version == Version::HTTP_2 && !incoming.is_end_stream() => {
+                        Some(Err(ClientBody(ClientFault::Broken)))
+                    }
+                    None => None,
+                };
+                let is_last = match &frame {
+                    Some(Ok(frame)) => frame.is_trailers() || incoming.is_end_stream(),
+                    Some(Err(_)) => false,
+                    None => true,
+                };
+                if is_last {
+                    limit.watch.end();
+                }
+                Poll::Ready(frame)
             }
             Poll::Pending => {
                 let now = limit.clock.mono();
@@ -100,10 +122,15 @@ impl Body for RequestContent {
 }
 
 impl Limit {
-    fn accept(&mut self, frame: Result<Frame<Bytes>, hyper::Error>) -> Result<Frame<Bytes>, ClientBody> {
+    fn accept(
+        &mut self,
+        frame: Result<Frame<Bytes>, hyper::Error>,
+        version: Version,
+    ) -> Result<Frame<Bytes>, ClientBody> {
         let frame = frame.map_err(|_| ClientBody(ClientFault::Broken))?;
-        // hyper takes a line feed where the last line end belongs for the beginning of trailers, and finds none.
-        if frame.trailers_ref().is_some_and(http::HeaderMap::is_empty) {
+        // In HTTP/1.1 hyper takes a line feed where the last line end belongs for the beginning of trailers, and finds none.
+        // In HTTP/2 a trailer section may be empty.
+        if version < Version::HTTP_2 && frame.trailers_ref().is_some_and(http::HeaderMap::is_empty) {
             return Err(ClientBody(ClientFault::Broken));
         }
         if let Some(data) = frame.data_ref() {

@@ -13,7 +13,7 @@ use http::header::{
     ACCEPT_ENCODING, CONNECTION, EXPECT, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
     IF_UNMODIFIED_SINCE, RANGE, TRAILER, TRANSFER_ENCODING,
 };
-use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, request};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version, request};
 use http_body_util::Either;
 
 use crate::client_body::RequestContent;
@@ -60,14 +60,15 @@ struct PartRequest<'a> {
 /// Answers it.
 pub(crate) async fn answer(thread: &Rc<Thread>, mut whole: Whole<'_>) -> Response<ReplyContent> {
     let asked = Asked::of(&whole.head);
+    let (method, version) = (whole.head.method.clone(), whole.head.version);
     leave_out_what_is_of_the_whole(&mut whole.head.headers);
     whole.head.method = Method::GET;
-    let Some(parts) = parts(thread, &whole) else { return refuse(&thread.shared, Fault::Path) };
+    let Some(parts) = parts(thread, &whole) else { return refuse(&thread.shared, &method, Fault::Path) };
     let ask = |until| parts.into_iter().map(|part| ask(thread, part, PartOf { until })).collect();
     let entropy = thread.entropy(whole.number, 0);
     let mut response = compose(&whole.route.protected, asked, entropy, ask).await;
     dress(&thread.shared, whole.route, &mut response);
-    if whole.has_content {
+    if whole.has_content && version < Version::HTTP_2 {
         // What is left of the request is not read: the connection cannot be used for another one.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }

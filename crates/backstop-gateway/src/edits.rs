@@ -32,6 +32,13 @@ impl Edits {
         self.apply_where(headers, |name| !is_about_the_answer(name.as_str()));
     }
 
+    /// To an interim answer: what goes no further with the answer itself does not go with its hints either.
+    pub(crate) fn remove_from(&self, headers: &mut HeaderMap) {
+        for name in &self.remove {
+            headers.remove(name);
+        }
+    }
+
     fn apply_where(&self, headers: &mut HeaderMap, may: impl Fn(&HeaderName) -> bool) {
         for name in self.remove.iter().filter(|name| may(name)) {
             headers.remove(name);
@@ -72,7 +79,7 @@ const ABOUT_THE_ANSWER: [&str; 24] = [
 ];
 
 /// `CDN-Cache-Control` and its kin are targeted cache control (RFC 9213).
-fn is_about_the_answer(name: &str) -> bool {
+pub(crate) fn is_about_the_answer(name: &str) -> bool {
     ABOUT_THE_ANSWER.contains(&name) || name.ends_with("-cache-control")
 }
 

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use backstop::canonical;
 use backstop::fill::{Fill, Landing, Leading, Place};
 use backstop::upstream::{CacheAnswer, CallError, Progress, Upstream};
+use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
 use backstop_engine::flow::Attempt;
 use backstop_engine::policy::{CacheId, RouteId};
 use backstop_engine::time::Mono;
@@ -21,7 +22,7 @@ use tokio::sync::oneshot;
 use crate::client_body::RequestContent;
 use crate::hop;
 use crate::stack::Thread;
-use crate::strict::FORWARDING;
+use crate::strict::is_forwarding;
 use crate::target::Prefix;
 use crate::upstream::{AnswerBody, Lane};
 use crate::via;
@@ -63,6 +64,33 @@ pub(crate) fn prepare(head: &mut request::Parts, peer: SocketAddr, trusted: bool
     via::sign(&mut head.headers, received, via);
 }
 
+/// What a trusted peer says of how it was asked, if it does: the dependency may answer by it. A scheme that stands in the
+/// target alone is made a field, by which the dependency sees it too.
+pub(crate) fn told_by_the_trusted(head: &mut request::Parts) -> Option<Vec<u8>> {
+    if let Some(scheme) = head.uri.scheme_str()
+        && !scheme.eq_ignore_ascii_case("http")
+        && !head.headers.contains_key(X_FORWARDED_PROTO)
+        && let Ok(scheme) = HeaderValue::from_str(scheme)
+    {
+        head.headers.insert(X_FORWARDED_PROTO, scheme);
+    }
+    // Whom the request comes from is not among them: it would make every client's copy its own.
+    let is_told = |name: &&HeaderName| is_forwarding(name) && **name != X_FORWARDED_FOR;
+    let mut names: Vec<&HeaderName> = head.headers.keys().filter(is_told).collect();
+    // The order in which they came says nothing.
+    names.sort_unstable_by_key(|name| name.as_str());
+    let mut told = Vec::new();
+    for name in names {
+        for value in head.headers.get_all(name) {
+            told.extend_from_slice(name.as_str().as_bytes());
+            told.push(0);
+            told.extend_from_slice(value.as_bytes());
+            told.push(0);
+        }
+    }
+    (!told.is_empty()).then_some(told)
+}
+
 /// The host is the target's, where that names one (RFC 9112 section 3.2.2, RFC 9113 section 8.3.1), in the spelling that is in
 /// the copy's key: of an origin that told spellings apart, one host's answer would become another's copy.
 fn host(head: &request::Parts) -> Option<HeaderValue> {
@@ -85,7 +113,8 @@ fn join_cookies(headers: &mut HeaderMap) {
 /// Whom the request comes from, as far as that can be believed.
 fn forwarded(headers: &mut HeaderMap, peer: IpAddr, trusted: bool) {
     if !trusted {
-        for name in &FORWARDING {
+        let claims: Vec<HeaderName> = headers.keys().filter(|name| is_forwarding(name)).cloned().collect();
+        for name in claims {
             headers.remove(name);
         }
     }
@@ -178,6 +207,11 @@ impl Upstream<RequestContent> for Forward<'_> {
             request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         }
         let mut response = lane.call(attempt, request, progress).await?;
+        // Were such a field dropped at the word of `Connection`, an answer that must not be kept would look like one that may.
+        if hop::nominates_part_of_the_answer(response.headers()) {
+            let invalid = Failure::new(FailureKind::Protocol, Phase::Head, Sent::Maybe);
+            return Err(CallError::Failed(invalid));
+        }
         hop::strip(response.headers_mut());
         Ok(response)
     }

@@ -6,7 +6,6 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use backstop::clock::Clock;
@@ -21,6 +20,7 @@ use crate::admin::Admin;
 use crate::caches::Caches;
 use crate::client_body::RequestContent;
 use crate::connection::ConnectionLimits;
+use crate::crew::Crew;
 use crate::disk;
 use crate::edits::Edits;
 use crate::forward;
@@ -186,12 +186,13 @@ impl Gateway {
     /// Needs a tokio runtime with time and I/O for the admin port; requests run on threads of their own.
     ///
     /// # Errors
-    /// If a thread or a socket cannot be set up.
+    /// If a thread or a socket cannot be set up, or a thread fails: that ends the service like `shutdown`, as an error.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> io::Result<()> {
         let (stage, stages) = watch::channel(Stage::Serving);
-        let mut workers = Vec::with_capacity(self.threads);
+        let mut crew = Crew::new();
         for number in 0..self.threads.max(1) {
-            workers.push(self.start_worker(number, stages.clone())?);
+            let worker = self.worker(number, stages.clone())?;
+            crew.start(move || worker.run())?;
         }
         drop(stages);
         let state = self.state.clone();
@@ -210,7 +211,13 @@ impl Gateway {
         ));
         let watch = tokio::spawn(state.clone().watch());
 
-        shutdown.await;
+        let ended_early = tokio::select! {
+            () = shutdown => false,
+            () = crew.first_end() => true,
+        };
+        if ended_early {
+            tracing::error!(target: "backstop::gateway", "a worker thread has ended; the others cannot do its part");
+        }
         tracing::info!(target: "backstop::gateway", "stopping: new requests are refused, those under way finish");
         self.backstop.engine().drain();
         stage.send_replace(Stage::Draining);
@@ -221,10 +228,7 @@ impl Gateway {
         admin.abort();
         watch.abort();
         // A worker ends at once now; joining it may block for as long as one poll.
-        let joined = tokio::task::spawn_blocking(move || {
-            workers.into_iter().map(join).collect::<io::Result<Vec<()>>>()
-        });
-        joined.await.map_err(io::Error::other)??;
+        let joined = tokio::task::spawn_blocking(move || crew.join()).await.map_err(io::Error::other)?;
         let copies = self.backstop.copies().clone();
         drop(self);
         let closing = move || (copies.close(CLOSE_STORE), state.close(CLOSE_STORE));
@@ -238,15 +242,12 @@ impl Gateway {
                 "stopped before incidents and the states of breakers were on disk"
             );
         }
-        Ok(())
+        joined?;
+        if ended_early { Err(io::Error::other("a worker thread ended before the stop")) } else { Ok(()) }
     }
 
-    fn start_worker(
-        &self,
-        number: usize,
-        stages: watch::Receiver<Stage>,
-    ) -> io::Result<JoinHandle<io::Result<()>>> {
-        let worker = Worker {
+    fn worker(&self, number: usize, stages: watch::Receiver<Stage>) -> io::Result<Worker> {
+        Ok(Worker {
             shared: Arc::clone(&self.shared),
             listeners: self.listeners.iter().map(TcpListener::try_clone).collect::<io::Result<_>>()?,
             pools: self.pools.clone(),
@@ -256,8 +257,7 @@ impl Gateway {
             stages,
             probes: if number == 0 { self.probes.clone() } else { Vec::new() },
             engine: Arc::clone(self.backstop.engine()),
-        };
-        std::thread::Builder::new().name(format!("backstop-{number}")).spawn(move || worker.run())
+        })
     }
 
     /// Waits until no request is in flight and every connection from before the stop has ended, with whatever its client
@@ -286,10 +286,6 @@ impl std::fmt::Debug for Gateway {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Gateway").field("backstop", &self.backstop).finish_non_exhaustive()
     }
-}
-
-fn join(worker: JoinHandle<io::Result<()>>) -> io::Result<()> {
-    worker.join().map_err(|_| io::Error::other("a worker thread panicked"))?
 }
 
 fn cores() -> usize {

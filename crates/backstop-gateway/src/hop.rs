@@ -1,7 +1,11 @@
 //! Fields of one connection, which go no further (RFC 9110 section 7.6.1).
 
-use http::header::{CONNECTION, HeaderName, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE};
+use http::header::{
+    CONNECTION, HeaderName, PROXY_AUTHORIZATION, SET_COOKIE, TE, TRANSFER_ENCODING, UPGRADE, WWW_AUTHENTICATE,
+};
 use http::{HeaderMap, HeaderValue};
+
+use crate::edits::is_about_the_answer;
 
 const HOP_BY_HOP: [HeaderName; 8] = [
     CONNECTION,
@@ -38,6 +42,13 @@ pub(crate) fn nominates_end_to_end(headers: &HeaderMap) -> bool {
         END_TO_END.iter().any(|name| option.eq_ignore_ascii_case(name.as_bytes()))
             || option.get(..12).is_some_and(|start| start.eq_ignore_ascii_case(b"x-forwarded-"))
     })
+}
+
+/// Whether `Connection` of an answer names a field that says what the answer is or what may be done with it.
+pub(crate) fn nominates_part_of_the_answer(headers: &HeaderMap) -> bool {
+    options(headers)
+        .filter_map(|option| HeaderName::from_bytes(option).ok())
+        .any(|name| name == SET_COOKIE || name == WWW_AUTHENTICATE || is_about_the_answer(name.as_str()))
 }
 
 /// Drops what belongs to the connection: the fields of the standard, and those that `Connection` names.
@@ -104,6 +115,25 @@ mod tests {
         }
         for allowed in ["close", "keep-alive, te", "x-secret", ""] {
             assert!(!nominates_end_to_end(&headers(&[("connection", allowed)])), "{allowed}");
+        }
+    }
+
+    #[test]
+    fn an_answer_cannot_drop_what_says_whether_it_may_be_kept() {
+        for named in [
+            "cache-control",
+            "close, Set-Cookie",
+            "VARY",
+            "expires",
+            "x-a, cdn-cache-control",
+            "backstop",
+            "content-type",
+            "www-authenticate",
+        ] {
+            assert!(nominates_part_of_the_answer(&headers(&[("connection", named)])), "{named}");
+        }
+        for allowed in ["close", "keep-alive", "x-mine, te", "x-cache", ""] {
+            assert!(!nominates_part_of_the_answer(&headers(&[("connection", allowed)])), "{allowed}");
         }
     }
 }

@@ -11,8 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
+use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, StatusCode};
 
+use crate::edits::Edits;
 use crate::hop;
 use crate::timed_io::Side;
 use crate::upstream::Interim;
@@ -34,7 +36,7 @@ struct Way {
 
 #[derive(Default)]
 struct Queue {
-    heads: VecDeque<Vec<u8>>,
+    heads: VecDeque<(StatusCode, HeaderMap)>,
     waker: Option<Waker>,
 }
 
@@ -45,7 +47,7 @@ impl Way {
         let forwarder = Interim(Arc::new(move |status, headers| {
             let mut queue = lock(&filled);
             if queue.heads.len() < QUEUED_MAX {
-                queue.heads.push_back(encode(status, headers));
+                queue.heads.push_back((status, headers.clone()));
             }
             if let Some(waker) = queue.waker.take() {
                 waker.wake();
@@ -70,16 +72,17 @@ impl Writer {
         self.way.borrow().forwarder.clone()
     }
 
-    /// Runs the answering of one request, and writes interim answers as they come.
-    pub(crate) async fn alongside<F: Future>(&self, answering: F) -> F::Output {
+    /// Runs the answering of one request, and writes interim answers as they come. What the operator removes from the answer
+    /// is removed from them too.
+    pub(crate) async fn alongside<F: Future>(&self, answering: F, edits: &Edits) -> F::Output {
         let mut answering = pin!(answering);
         let queue = Arc::clone(&self.way.borrow().queue);
         let output = poll_fn(|context| {
             let output = answering.as_mut().poll(context);
             let mut queue = lock(&queue);
             // Also those that came together with the answer: no byte of it is written before this returns.
-            while let Some(head) = queue.heads.pop_front() {
-                self.side.interim(&head);
+            while let Some((status, headers)) = queue.heads.pop_front() {
+                self.side.interim(&encode(status, headers, edits));
             }
             if output.is_pending() {
                 match &mut queue.waker {
@@ -104,13 +107,15 @@ fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The head as it is written in HTTP/1.1, without what belongs to the dependency's connection.
-fn encode(status: StatusCode, headers: &HeaderMap) -> Vec<u8> {
-    let mut kept = headers.clone();
-    hop::strip(&mut kept);
+/// The head as it is written in HTTP/1.1, without what belongs to the dependency's connection, and without a length, which an
+/// answer without content must not have (RFC 9110 section 8.6).
+fn encode(status: StatusCode, mut headers: HeaderMap, edits: &Edits) -> Vec<u8> {
+    hop::strip(&mut headers);
+    headers.remove(CONTENT_LENGTH);
+    edits.remove_from(&mut headers);
     let mut head =
         format!("HTTP/1.1 {} {}\r\n", status.as_str(), status.canonical_reason().unwrap_or("")).into_bytes();
-    for (name, value) in &kept {
+    for (name, value) in &headers {
         head.extend_from_slice(name.as_str().as_bytes());
         head.extend_from_slice(b": ");
         head.extend_from_slice(value.as_bytes());

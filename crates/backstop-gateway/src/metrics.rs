@@ -116,6 +116,9 @@ impl Everything {
         let mut sums: BTreeMap<(&str, &str), u64> = BTreeMap::new();
         for route in self.0.backstop.engine().routes() {
             let Some(function) = &route.rules.function else { continue };
+            for completion in ["completed", "reduced", "not_completed"] {
+                sums.entry((function, completion)).or_default();
+            }
             for count in route.tally.requests() {
                 let completion = match count.outcome {
                     Outcome::Normal => "completed",

@@ -14,8 +14,11 @@ use http::Uri;
 pub(crate) struct PartRules {
     pub(crate) route: RouteId,
     path: Box<[Segment]>,
-    parameters: Box<[(Box<str>, Box<[Segment]>)]>,
+    parameters: Box<[Parameter]>,
 }
+
+/// A parameter by its name, and what stands for it in segments of the part's path.
+type Parameter = (Box<str>, Box<[Segment]>);
 
 impl PartRules {
     pub(crate) fn new(settings: &PartSettings) -> Self {

@@ -2,19 +2,26 @@
 //!
 //! Only a safe request may be a probe, so a dependency that serves nothing safe names a path for it. It is asked only while
 //! its breaker is open or half open, and then once per interval: in good times no call is made that nobody asked for.
+//!
+//! A probe is a call like any other: it takes a place at the dependency and its part of the resources, as a read does, and is
+//! left out where there is none. It has succeeded once the whole answer is there and has the expected status.
 
 use std::sync::Arc;
 
 use backstop::clock::Clock;
-use backstop::upstream::{Progress, Upstream};
+use backstop::upstream::{CallError, Progress, Upstream};
 use backstop_engine::admission::{Excess, Turn};
 use backstop_engine::engine::DependencyState;
-use backstop_engine::flow::{Attempt, AttemptId};
+use backstop_engine::failure::Cause;
+use backstop_engine::flow::{Attempt, AttemptId, Places};
 use backstop_engine::health::{Phase, Ticket};
 use backstop_engine::policy::{DependencyId, StatusSet};
+use backstop_engine::resource::{ClassShare, acquire_all};
 use backstop_policy::ProbeSettings;
+use bytes::Bytes;
 use http::header::HOST;
 use http::{HeaderValue, Method, Request, Uri};
+use http_body_util::BodyExt;
 
 use crate::client_body::RequestContent;
 use crate::upstream::Lane;
@@ -86,30 +93,75 @@ async fn once(
     let Some(permit) = dependency.in_flight.try_acquire(Turn::Newcomer, Excess::Refuse) else {
         return ticket.unused();
     };
+    let now = clock.mono();
+    let Ok(resources) = acquire_all(&dependency.resources, now, ClassShare::Read, Excess::Refuse) else {
+        return ticket.unused();
+    };
     let mut request = Request::new(RequestContent::none());
     *request.method_mut() = Method::GET;
     *request.uri_mut() = probe.path.clone();
     request.headers_mut().insert(HOST, probe.host.clone());
-    let until = clock.mono().after(probe.timeout);
+    let until = now.after(probe.timeout);
     let attempt = Attempt {
         id: AttemptId(1),
         dependency: probe.id,
         number: 1,
-        places: permit.into(),
+        places: Places::of_a_probe(permit, resources),
         until,
         end: until,
-        abandon_hold: None,
+        // It goes on working on a probe that nobody waits for as it does on anything else.
+        abandon_hold: Some(probe.timeout),
     };
     let progress = Progress::new();
-    let answer = tokio::select! {
-        answer = lane.call(attempt, request, &progress) => answer.ok(),
-        () = clock.sleep_until(until) => None,
+    let ended = tokio::select! {
+        biased;
+        ended = asked(probe, lane, attempt, request, &progress) => ended,
+        () = clock.sleep_until(until) => match progress.time_up() {
+            Cause::Failed(_) => End::Bad,
+            Cause::NotAsked(_) => End::NotAsked,
+        },
     };
     let now = clock.mono();
-    match answer {
-        Some(answer) if probe.expect.contains(answer.status().as_u16()) => ticket.answered(now),
-        Some(_) | None => ticket.failed(now, now.as_ns()),
+    match ended {
+        End::Good => ticket.answered(now),
+        End::Bad => ticket.failed(now, now.as_ns()),
+        End::NotAsked => ticket.unused(),
     }
+}
+
+/// What came of a probe.
+enum End {
+    Good,
+    Bad,
+    /// Nothing was begun.
+    NotAsked,
+}
+
+/// More than any answer to a probe needs; what is larger does not come to its end.
+const ANSWER_BYTES: usize = 1 << 20;
+
+async fn asked(
+    probe: &Probe,
+    lane: &Lane<RequestContent>,
+    attempt: Attempt,
+    request: Request<RequestContent>,
+    progress: &Progress,
+) -> End {
+    let answer = match lane.call(attempt, request, progress).await {
+        Ok(answer) => answer,
+        Err(CallError::NotAsked(_)) => return End::NotAsked,
+        Err(_) => return End::Bad,
+    };
+    let (head, mut body) = answer.into_parts();
+    let mut read = 0;
+    while let Some(frame) = body.frame().await {
+        let Ok(frame) = frame else { return End::Bad };
+        read += frame.data_ref().map_or(0, Bytes::len);
+        if read > ANSWER_BYTES {
+            return End::Bad;
+        }
+    }
+    if probe.expect.contains(head.status.as_u16()) { End::Good } else { End::Bad }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! segment by segment, a literal before a parameter before a rest; then a named method before any. A rule for `GET`
 //! answers `HEAD` too. Paths are compared in their one spelling ([`canonical`]), on both sides.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use backstop::canonical;
 use backstop::request::PathParameters;
@@ -27,12 +27,14 @@ struct Site {
     any: Table,
 }
 
-/// The rules of one method. A tree cannot hold a parameter and a rest side by side, so a rest that stands beside a
-/// parameter stands in a second tree, which is asked only where the first has nothing: a parameter is more specific.
+/// The rules of one method. A tree cannot hold a parameter and a rest at the same place, so a rule that finds no room in one
+/// stands in the next. All of them are asked, and the most specific of what they find is it: a rest in the second may begin
+/// with a literal where the first one's rule begins with a parameter.
 #[derive(Debug, Default)]
 struct Table {
-    first: matchit::Router<Rule>,
-    rests: matchit::Router<Rule>,
+    trees: Vec<matchit::Router<Rule>>,
+    /// Which patterns stand in them: of two that are the same, the one that came first is the rule.
+    patterns: HashSet<Box<str>>,
 }
 
 #[derive(Clone, Debug)]
@@ -40,6 +42,9 @@ struct Rule {
     route: RouteId,
     /// The template's own names, in order.
     parameters: Vec<Box<str>>,
+    /// How much each of its segments leaves open: nothing, one segment, or all that follows. Of two that match one path, the
+    /// first one that differs decides, so the lesser one is the more specific.
+    open: Box<[u8]>,
 }
 
 /// A route that answers a request.
@@ -51,10 +56,10 @@ pub(crate) struct Found {
 
 /// Two rules claim the same requests. The policy file's checks leave none.
 #[derive(Debug, thiserror::Error)]
-#[error("route `{route}`: {source}")]
+#[error("route `{route}`: another rule claims the requests for `{pattern}`")]
 pub struct RouteConflict {
     route: Box<str>,
-    source: matchit::InsertError,
+    pattern: Box<str>,
 }
 
 impl Router {
@@ -71,7 +76,7 @@ impl Router {
         for (route, rule) in rules {
             for site in router.sites(&route.hosts) {
                 site.insert(&rule.method, &rule.template, route.id)
-                    .map_err(|source| RouteConflict { route: route.name.clone(), source })?;
+                    .map_err(|Claimed(pattern)| RouteConflict { route: route.name.clone(), pattern })?;
             }
         }
         Ok(router)
@@ -124,13 +129,14 @@ fn suffix_length(host: &HostPattern) -> usize {
 }
 
 impl Site {
-    fn insert(
-        &mut self,
-        method: &Method,
-        template: &Template,
-        route: RouteId,
-    ) -> Result<(), matchit::InsertError> {
-        let rule = Rule { route, parameters: template.parameters().map(Into::into).collect() };
+    fn insert(&mut self, method: &Method, template: &Template, route: RouteId) -> Result<(), Claimed> {
+        let parameters = template.parameters().map(Into::into).collect();
+        let open = template.segments.iter().map(|segment| match segment {
+            Segment::Literal(_) => 0,
+            Segment::Parameter(_) => 1,
+            Segment::Rest(_) => 2,
+        });
+        let rule = Rule { route, parameters, open: open.collect() };
         match method {
             Method::Named(name) => {
                 insert(self.named.entry(name.clone()).or_default(), template, &rule)?;
@@ -152,7 +158,8 @@ impl Site {
 
     fn find(&self, method: &http::Method, path: &str) -> Option<Found> {
         let table = self.named.get(method.as_str()).unwrap_or(&self.any);
-        let found = table.first.at(path).or_else(|_| table.rests.at(path)).ok()?;
+        let matching = table.trees.iter().filter_map(|tree| tree.at(path).ok());
+        let found = matching.min_by(|one, other| one.value.open.cmp(&other.value.open))?;
         let values = found.params.iter().map(|(_, value)| value);
         let parameters = found.value.parameters.iter().zip(values);
         let parameters = parameters.map(|(name, value)| (name.clone(), value.into())).collect();
@@ -160,7 +167,10 @@ impl Site {
     }
 }
 
-fn insert(table: &mut Table, template: &Template, rule: &Rule) -> Result<(), matchit::InsertError> {
+/// The pattern is another rule's.
+struct Claimed(Box<str>);
+
+fn insert(table: &mut Table, template: &Template, rule: &Rule) -> Result<(), Claimed> {
     let mut pattern = String::new();
     for (index, segment) in template.segments.iter().enumerate() {
         match segment {
@@ -173,21 +183,32 @@ fn insert(table: &mut Table, template: &Template, rule: &Rule) -> Result<(), mat
             Segment::Parameter(_) => pattern.push_str(&format!("/{{p{index}}}")),
             Segment::Rest(_) => {
                 // A rest may be empty.
-                let empty = format!("{pattern}/");
-                pattern.push_str(&format!("/{{*p{index}}}"));
-                let _more_specific_wins = table.first.insert(empty.clone(), rule.clone());
-                if table.first.insert(pattern.clone(), rule.clone()).is_ok() {
-                    return Ok(());
-                }
-                let _stands_in_the_first = table.rests.insert(empty, rule.clone());
-                return table.rests.insert(pattern, rule.clone());
+                let _more_specific_wins = table.insert(&format!("{pattern}/"), rule);
+                return table.insert(&format!("{pattern}/{{*p{index}}}"), rule);
             }
         }
     }
     if pattern.is_empty() {
         pattern.push('/');
     }
-    table.first.insert(pattern, rule.clone())
+    table.insert(&pattern, rule)
+}
+
+impl Table {
+    fn insert(&mut self, pattern: &str, rule: &Rule) -> Result<(), Claimed> {
+        if self.patterns.contains(pattern) {
+            return Err(Claimed(pattern.into()));
+        }
+        let has_room = |tree: &mut matchit::Router<Rule>| tree.insert(pattern, rule.clone()).is_ok();
+        if !self.trees.iter_mut().any(has_room) {
+            let mut tree = matchit::Router::new();
+            // The policy file's checks leave no template that fits nowhere.
+            tree.insert(pattern, rule.clone()).map_err(|_| Claimed(pattern.into()))?;
+            self.trees.push(tree);
+        }
+        self.patterns.insert(pattern.into());
+        Ok(())
+    }
 }
 
 #[cfg(test)]

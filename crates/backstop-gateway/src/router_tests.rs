@@ -106,6 +106,67 @@ fn a_rest_stands_beside_a_parameter() {
     }
 }
 
+/// Segment by segment: a literal, a parameter, a rest. The first segment that differs decides, whatever comes after it and
+/// in whichever order the rules stand.
+#[test]
+fn a_more_specific_rest_wins_over_parameters_that_begin_earlier() {
+    let rules = [
+        ("file", "", "GET /files/{name}"),
+        ("files", "", "GET /files/{path*}"),
+        ("three", "", "GET /{a}/{b}/{c}"),
+        ("deep", "", "GET /{a}/{b}/{rest*}"),
+        ("b-deep", "", "GET /{a}/b/{rest*}"),
+        ("any-of-x", "", "GET /x/{one}/{two}"),
+        ("all", "", "*"),
+    ];
+    let mut reversed = rules;
+    reversed.reverse();
+    for rules in [rules, reversed] {
+        let (router, names) = router(&rules);
+        let find = |path: &str| {
+            let found = router.find("x", &http::Method::GET, path)?;
+            let parameters =
+                found.parameters.0.iter().map(|(name, value)| format!(" {name}={value}")).collect::<String>();
+            Some(format!("{}{parameters}", names[usize::from(found.route.0)]))
+        };
+        for (path, expected) in [
+            ("/files/x", "file name=x"),
+            ("/files/x/y", "files path=x/y"),
+            ("/files/x/y/z", "files path=x/y/z"),
+            ("/x/y/z", "any-of-x one=y two=z"),
+            ("/a/y/z", "three a=a b=y c=z"),
+            ("/a/b/z", "b-deep a=a rest=z"),
+            ("/a/y/z/1", "deep a=a b=y rest=z/1"),
+            ("/a/b/z/1", "b-deep a=a rest=z/1"),
+            ("/x/b/z/1", "b-deep a=x rest=z/1"),
+            ("/a", "all rest=a"),
+        ] {
+            assert_eq!(find(path).as_deref(), Some(expected), "{path}");
+        }
+    }
+}
+
+/// Rests that end at different depths, beside parameters: there is room for all of them, and for what answers the rest.
+#[test]
+fn rests_of_every_depth_stand_beside_parameters() {
+    for last in ["GET /{all*}", "*"] {
+        let (router, names) = router(&[
+            ("two", "", "GET /{a}/{b}"),
+            ("one-deep", "", "GET /{a}/{rest*}"),
+            ("two-deep", "", "GET /{a}/{b}/{rest*}"),
+            ("last", "", last),
+        ]);
+        let find = |path: &str| {
+            router.find("x", &http::Method::GET, path).map(|found| names[usize::from(found.route.0)].clone())
+        };
+        for (path, expected) in
+            [("/1/2", "two"), ("/1/2/3", "two-deep"), ("/1/", "one-deep"), ("/1", "last"), ("/", "last")]
+        {
+            assert_eq!(find(path).as_deref(), Some(expected), "{path} with {last}");
+        }
+    }
+}
+
 /// RFC 3986 section 6.2.2: what is matched is the resource, not one way to write it.
 #[test]
 fn a_template_with_encodings_matches() {

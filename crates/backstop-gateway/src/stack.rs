@@ -12,8 +12,8 @@ use backstop::{Incoming as ToAnswer, ProtectedRoute, ReplyBody, problem, respond
 use backstop_engine::flow::Account;
 use backstop_engine::outcome::Source;
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE};
-use http::{HeaderMap, HeaderValue, Request, Response, request};
+use http::header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE};
+use http::{HeaderValue, Method, Request, Response, Version, request};
 use http_body::Body;
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
@@ -25,6 +25,7 @@ use crate::edits::Edits;
 use crate::forward::{self, Forward};
 use crate::interim;
 use crate::log::Decisions;
+use crate::max_forwards::{self, Reach};
 use crate::parts::PartRules;
 use crate::router::{Found, Router};
 use crate::strict::{self, Fault};
@@ -99,23 +100,30 @@ pub(crate) async fn handle(
     let shared = &*thread.shared;
     let (mut head, incoming) = request.into_parts();
 
+    let trusted = shared.trusted.iter().any(|range| range.contains(peer.ip()));
     if strict::is_too_large(&head, shared.head_bytes) {
-        return refuse(shared, Fault::HeadTooLarge);
+        return refuse(shared, &head.method, Fault::HeadTooLarge);
     }
     // What two parsers could read differently goes no further. Before routing: the host decides the route.
-    let host = match strict::check(&head, &shared.via) {
+    let host = match strict::check(&head, &shared.via, trusted) {
         Ok(host) => host,
-        Err(fault) => return refuse(shared, fault),
+        Err(fault) => return refuse(shared, &head.method, fault),
     };
+    let reach = max_forwards::reach(&mut head);
     // Two spellings of one path lead to one route.
     let path = canonical::escapes(head.uri.path());
+    if reach == Reach::Here {
+        return answer_here(max_forwards::allow(|method| shared.router.find(&host, method, &path).is_some()));
+    }
     let Some(Found { route, parameters }) = shared.router.find(&host, &head.method, &path) else {
-        return refuse(shared, Fault::NoRoute);
+        return refuse(shared, &head.method, Fault::NoRoute);
     };
-    let Some(route) = shared.routes.get(usize::from(route.0)) else { return refuse(shared, Fault::NoRoute) };
+    let Some(route) = shared.routes.get(usize::from(route.0)) else {
+        return refuse(shared, &head.method, Fault::NoRoute);
+    };
     // An announced length that is too large is refused before it takes a place or a byte.
     if strict::announced_length(&head.headers).is_some_and(|bytes| bytes > route.limits.body_bytes) {
-        return refuse(shared, Fault::TooLarge);
+        return refuse(shared, &head.method, Fault::TooLarge);
     }
     if let Some(client) = client {
         client.set_reply_time(route.limits.reply_time);
@@ -127,20 +135,28 @@ pub(crate) async fn handle(
     }
     // The router has seen the prefix; should it ever not be there, the path as a whole would be another resource.
     let Some(target) = origin_form(&head.uri, route.forward.strip_prefix.as_ref()) else {
-        return refuse(shared, Fault::Path);
+        return refuse(shared, &head.method, Fault::Path);
     };
 
     make_ready(shared, route, &mut head, peer, !incoming.is_end_stream(), parameters);
     if let Some(client) = client
-        && head.version == http::Version::HTTP_11
+        && head.version == Version::HTTP_11
     {
         head.extensions.insert(client.forwarder());
     }
-    let (content, upload) =
-        RequestContent::new(incoming, route.limits.body_bytes, route.limits.body_time, &shared.clock);
+    let version = head.version;
+    let (content, upload) = RequestContent::new(
+        incoming,
+        version,
+        route.limits.body_bytes,
+        route.limits.body_time,
+        &shared.clock,
+    );
 
     // From here on the engine decides: admission, deadline, what failed, what is answered instead.
-    let Some(upstream) = Forward::of(thread, route.id, target) else { return refuse(shared, Fault::NoRoute) };
+    let Some(upstream) = Forward::of(thread, route.id, target) else {
+        return refuse(shared, &head.method, Fault::NoRoute);
+    };
     let request = ToAnswer {
         request: Request::from_parts(head, content),
         upload: upload.as_deref(),
@@ -148,14 +164,15 @@ pub(crate) async fn handle(
     };
     let answering = respond(&route.protected, request, &upstream);
     let answered: Result<_, Infallible> = match client {
-        Some(client) => client.alongside(answering).await,
+        Some(client) => client.alongside(answering, &route.response_edits).await,
         None => answering.await,
     };
     let Ok(mut response) = answered;
 
-    let is_normal = dress(shared, route, &mut response);
-    // The rest of the request may never be read: the connection cannot be used for another one.
-    if !is_normal && upload.is_some() {
+    dress(shared, route, &mut response);
+    // The rest of the request may never come or never be read: the connection cannot be used for another one, and whoever
+    // waits for `100 Continue` is told so (RFC 9110 section 10.1.1).
+    if version < Version::HTTP_2 && upload.is_some_and(|upload| !upload.has_ended()) {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response.map(Either::Left)
@@ -177,7 +194,7 @@ pub(crate) fn make_ready(
         || (head.headers.contains_key(COOKIE) && !route.ignore_cookie)
         // An answer to content of the request's own is nobody else's.
         || (route.is_read && has_content);
-    if trusted && let Some(told) = told_by_the_trusted(&head.headers) {
+    if trusted && let Some(told) = forward::told_by_the_trusted(head) {
         head.extensions.insert(AlsoKey(told));
     }
     forward::prepare(head, peer, trusted, &shared.via);
@@ -191,10 +208,10 @@ pub(crate) fn make_ready(
     }
 }
 
-/// Makes the operator's edits of a decided answer and writes it down if it is not normal. Whether it is.
+/// Makes the operator's edits of a decided answer and writes it down if it is not normal.
 ///
 /// After the decision: an edit can neither make a private answer storable nor change what a copy keeps.
-pub(crate) fn dress<B>(shared: &Shared, route: &RouteStack, response: &mut Response<B>) -> bool {
+pub(crate) fn dress<B>(shared: &Shared, route: &RouteStack, response: &mut Response<B>) {
     let account = response.extensions().get::<Account>().copied();
     match account.as_ref().map(|account| account.source) {
         Some(Source::None | Source::Prepared | Source::Omitted) => {
@@ -207,26 +224,18 @@ pub(crate) fn dress<B>(shared: &Shared, route: &RouteStack, response: &mut Respo
     if let Some(account) = &account {
         shared.decisions.note(route.protected.state(), route.id, account, shared.clock.mono());
     }
-    account.is_none()
 }
 
-/// What a trusted peer says of how it was asked, if it does: the dependency may answer by it.
-fn told_by_the_trusted(headers: &HeaderMap) -> Option<Vec<u8>> {
-    let mut told = Vec::new();
-    // Whom the request comes from is not among them: it would make every client's copy its own.
-    for name in strict::FORWARDING.iter().filter(|name| *name != "x-forwarded-for") {
-        for value in headers.get_all(name) {
-            told.extend_from_slice(name.as_str().as_bytes());
-            told.push(0);
-            told.extend_from_slice(value.as_bytes());
-            told.push(0);
-        }
-    }
-    (!told.is_empty()).then_some(told)
+/// The answer to a request that may go no further (RFC 9110 section 7.6.2).
+fn answer_here(allow: HeaderValue) -> Response<ReplyContent> {
+    let mut response = Response::new(Either::Right(Full::default()));
+    response.headers_mut().insert(ALLOW, allow);
+    response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(0));
+    response
 }
 
 /// A refusal that needs no decision.
-pub(crate) fn refuse(shared: &Shared, fault: Fault) -> Response<ReplyContent> {
+pub(crate) fn refuse(shared: &Shared, method: &Method, fault: Fault) -> Response<ReplyContent> {
     shared.tallies.refused(fault);
     shared.decisions.note_refused(fault, shared.clock.mono());
     let text = format!(
@@ -238,7 +247,9 @@ pub(crate) fn refuse(shared: &Shared, fault: Fault) -> Response<ReplyContent> {
         fault.token(),
     );
     let length = text.len();
-    let mut response = Response::new(Either::Right(Full::new(Bytes::from(text))));
+    // To HEAD as to GET, without the content (RFC 9110 section 9.3.2).
+    let content = if *method == Method::HEAD { Bytes::new() } else { Bytes::from(text) };
+    let mut response = Response::new(Either::Right(Full::new(content)));
     *response.status_mut() = fault.status();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, problem::MEDIA_TYPE);
@@ -249,10 +260,7 @@ pub(crate) fn refuse(shared: &Shared, fault: Fault) -> Response<ReplyContent> {
     }
     if fault == Fault::Method {
         // Which methods a path has is the origin's business; none of these two is ever accepted.
-        headers.insert(
-            http::header::ALLOW,
-            HeaderValue::from_static("GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE"),
-        );
+        headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE"));
     }
     if fault == Fault::Loop
         && let Ok(status) = HeaderValue::from_str(&format!("{}; error=proxy_loop_detected", shared.name))

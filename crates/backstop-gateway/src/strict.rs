@@ -19,6 +19,7 @@ use crate::via;
 pub(crate) enum Fault {
     HeadTooLarge,
     Host,
+    Misdirected,
     NominatedField,
     Framing,
     TransferCoding,
@@ -31,9 +32,10 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) const ALL: [Fault; 11] = [
+    pub(crate) const ALL: [Fault; 12] = [
         Fault::HeadTooLarge,
         Fault::Host,
+        Fault::Misdirected,
         Fault::NominatedField,
         Fault::Framing,
         Fault::TransferCoding,
@@ -50,6 +52,7 @@ impl Fault {
         match self {
             Fault::HeadTooLarge => "head_too_large",
             Fault::Host => "host",
+            Fault::Misdirected => "misdirected",
             Fault::NominatedField => "nominated_field",
             Fault::Framing => "framing",
             Fault::TransferCoding => "transfer_coding",
@@ -67,6 +70,7 @@ impl Fault {
         match self {
             Fault::HeadTooLarge => "head-too-large",
             Fault::Host => "host",
+            Fault::Misdirected => "misdirected",
             Fault::NominatedField => "nominated-field",
             Fault::Framing => "framing",
             Fault::TransferCoding => "transfer-coding",
@@ -84,6 +88,7 @@ impl Fault {
         match self {
             Fault::Host | Fault::NominatedField | Fault::Framing | Fault::Path => StatusCode::BAD_REQUEST,
             Fault::HeadTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            Fault::Misdirected => StatusCode::MISDIRECTED_REQUEST,
             Fault::TransferCoding => StatusCode::NOT_IMPLEMENTED,
             Fault::Method => StatusCode::METHOD_NOT_ALLOWED,
             Fault::Expectation => StatusCode::EXPECTATION_FAILED,
@@ -97,6 +102,7 @@ impl Fault {
         match self {
             Fault::HeadTooLarge => "The request's head is larger than accepted",
             Fault::Host => "The request names no host, several, or an invalid one",
+            Fault::Misdirected => "The request is for a scheme that is not served here",
             Fault::NominatedField => "Connection names a field that must reach the other end",
             Fault::Framing => "The end of the request's content is not certain",
             Fault::TransferCoding => "The request's transfer coding is not supported",
@@ -116,8 +122,14 @@ impl Fault {
 }
 
 /// Checks a head. On success the host that it addresses, in one spelling and without a port.
-pub(crate) fn check(head: &request::Parts, own_name: &str) -> Result<Box<str>, Fault> {
+///
+/// Whoever is `trusted` may have received the request over a connection of another kind.
+pub(crate) fn check(head: &request::Parts, own_name: &str, trusted: bool) -> Result<Box<str>, Fault> {
     let host = host(head)?;
+    // This connection is not secured, and an answer for one scheme is none for another (RFC 9110 section 7.4).
+    if !trusted && head.uri.scheme_str().is_some_and(|scheme| !scheme.eq_ignore_ascii_case("http")) {
+        return Err(Fault::Misdirected);
+    }
     if hop::nominates_end_to_end(&head.headers) {
         return Err(Fault::NominatedField);
     }
@@ -259,14 +271,11 @@ pub(crate) fn announced_length(headers: &http::HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Fields that only whoever is trusted may send.
-pub(crate) const FORWARDING: [HeaderName; 5] = [
-    http::header::FORWARDED,
-    HeaderName::from_static("x-forwarded-for"),
-    HeaderName::from_static("x-forwarded-host"),
-    HeaderName::from_static("x-forwarded-proto"),
-    HeaderName::from_static("x-forwarded-port"),
-];
+/// Whether only whoever is trusted may send this field: it says how somebody else was asked. Which of them there are,
+/// nobody can list; services read `X-Forwarded-Prefix`, `-Ssl`, `-Scheme`, `-User` and more.
+pub(crate) fn is_forwarding(name: &HeaderName) -> bool {
+    *name == http::header::FORWARDED || name.as_str().starts_with("x-forwarded-")
+}
 
 #[cfg(test)]
 #[path = "strict_tests.rs"]

@@ -6,7 +6,7 @@ fn checked(version: Version, method: &str, uri: &str, headers: &[(&str, &str)]) 
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
-    check(&request.body(()).unwrap().into_parts().0, "edge")
+    check(&request.body(()).unwrap().into_parts().0, "edge", false)
 }
 
 fn get(headers: &[(&str, &str)]) -> Result<Box<str>, Fault> {
@@ -91,6 +91,37 @@ fn paths_are_not_resolved_twice() {
         "/;..",
     ] {
         assert_eq!(path(plain), None, "{plain}");
+    }
+}
+
+/// RFC 9110 section 7.4: what is for another scheme was not received over a connection that is secured for it, unless
+/// whoever passes it on says so and is trusted.
+#[test]
+fn another_scheme_is_served_to_the_trusted_alone() {
+    for (version, uri) in [
+        (Version::HTTP_11, "https://shop.example/p"),
+        (Version::HTTP_11, "HTTPS://shop.example/p"),
+        (Version::HTTP_2, "https://shop.example/p"),
+        (Version::HTTP_2, "ftp://shop.example/p"),
+    ] {
+        assert_eq!(checked(version, "GET", uri, &[HOSTED]), Err(Fault::Misdirected), "{uri}");
+        let request = Request::builder().version(version).uri(uri).header("host", "shop.example");
+        let head = request.body(()).unwrap().into_parts().0;
+        assert_eq!(check(&head, "edge", true).as_deref(), Ok("shop.example"), "{uri}");
+    }
+    for uri in ["http://shop.example/p", "HTTP://shop.example/p", "/p"] {
+        assert!(checked(Version::HTTP_11, "GET", uri, &[HOSTED]).is_ok(), "{uri}");
+    }
+    assert_eq!(Fault::Misdirected.status(), 421);
+}
+
+#[test]
+fn only_the_forwarding_fields_are_the_proxies_own() {
+    for name in ["forwarded", "x-forwarded-for", "x-forwarded-prefix", "x-forwarded-ssl", "x-forwarded-"] {
+        assert!(is_forwarding(&HeaderName::from_static(name)), "{name}");
+    }
+    for name in ["x-forwarded", "forwarded-for", "x-forward-for", "via", "x-real-ip"] {
+        assert!(!is_forwarding(&HeaderName::from_static(name)), "{name}");
     }
 }
 

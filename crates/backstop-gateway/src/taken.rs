@@ -26,10 +26,15 @@ use crate::timed_io::Side;
 /// The replies of one connection.
 pub(crate) struct Replies {
     slots: RefCell<Vec<Weak<Slot>>>,
+    /// How many slots there may be before those of replies that have ended are taken out.
+    most: Cell<usize>,
     watcher: RefCell<Option<Waker>>,
     reply_time: Duration,
     clock: Clock,
 }
+
+/// So few slots are not worth looking through.
+const FEW: usize = 16;
 
 /// So much of a piece counts as a piece: who takes less in the reply time does not take the reply.
 const STEP: usize = 16 * 1024;
@@ -55,7 +60,8 @@ impl Slot {
 
 impl Replies {
     pub(crate) fn new(reply_time: Duration, clock: Clock) -> Self {
-        Self { slots: RefCell::default(), watcher: RefCell::default(), reply_time, clock }
+        let (slots, watcher) = Default::default();
+        Self { slots, most: Cell::new(FEW), watcher, reply_time, clock }
     }
 
     /// A reply that is watched.
@@ -67,14 +73,22 @@ impl Replies {
             taken: Cell::new(0),
             clock: self.clock.clone(),
         });
+        self.track(&slot);
+        Taken { body, slot: Some(slot), side: None, _stream: Some(streaming) }
+    }
+
+    /// Twice as many slots as live replies are never exceeded but by a few, and each is looked at twice at most: a connection
+    /// with a thousand short replies a second keeps a list of those that are under way.
+    fn track(&self, slot: &Rc<Slot>) {
         let mut slots = self.slots.borrow_mut();
-        slots.push(Rc::downgrade(&slot));
-        if slots.len() == 1
-            && let Some(watcher) = self.watcher.borrow_mut().take()
-        {
+        if slots.len() >= self.most.get() {
+            slots.retain(|slot| slot.strong_count() > 0);
+            self.most.set((slots.len() * 2).max(FEW));
+        }
+        slots.push(Rc::downgrade(slot));
+        if let Some(watcher) = self.watcher.borrow_mut().take() {
             watcher.wake();
         }
-        Taken { body, slot: Some(slot), side: None, _stream: Some(streaming) }
     }
 
     /// Ends when a reply was not taken in time. Costs next to nothing while there is none.
@@ -224,5 +238,49 @@ impl<B: Body + Unpin> Body for Taken<B> {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backstop_engine::time::Now;
+
+    fn slot(clock: &Clock) -> Rc<Slot> {
+        Rc::new(Slot {
+            since: Cell::new(None),
+            pieces: Cell::new(0),
+            starved: Cell::new(false),
+            taken: Cell::new(0),
+            clock: clock.clone(),
+        })
+    }
+
+    /// Three replies stay while ten thousand come and go, and nothing ends in between that would look through the list.
+    #[test]
+    fn the_list_of_replies_does_not_grow_with_those_that_have_ended() {
+        let (clock, _hand) = Clock::manual(Now::default());
+        let replies = Replies::new(Duration::from_secs(30), clock.clone());
+        let stay: Vec<_> = (0..3).map(|_| slot(&clock)).collect();
+        stay.iter().for_each(|slot| replies.track(slot));
+        for _ in 0..10_000 {
+            replies.track(&slot(&clock));
+            assert!(replies.slots.borrow().len() <= FEW, "{}", replies.slots.borrow().len());
+        }
+        assert!(stay.iter().all(|slot| Rc::weak_count(slot) == 1), "those that stay are watched");
+    }
+
+    /// With a hundred that stay, no more than a hundred others are kept beside them.
+    #[test]
+    fn nor_faster_than_the_replies_that_live() {
+        let (clock, _hand) = Clock::manual(Now::default());
+        let replies = Replies::new(Duration::from_secs(30), clock.clone());
+        let stay: Vec<_> = (0..100).map(|_| slot(&clock)).collect();
+        stay.iter().for_each(|slot| replies.track(slot));
+        for _ in 0..1_000 {
+            replies.track(&slot(&clock));
+            assert!(replies.slots.borrow().len() <= 200);
+        }
+        assert!(stay.iter().all(|slot| Rc::weak_count(slot) == 1));
     }
 }

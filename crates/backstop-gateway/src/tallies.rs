@@ -13,8 +13,9 @@ pub(crate) struct Tallies {
     connections_refused: AtomicU64,
     accept_failures: AtomicU64,
     open: AtomicU64,
-    /// Those of them that came after the stop began.
-    open_late: AtomicU64,
+    /// Those of them that came before the stop began. Counted by itself: a difference of two counts would be wrong between
+    /// the changes of one and of the other, and a stop that saw none left would cut the last.
+    open_early: AtomicU64,
 }
 
 impl Tallies {
@@ -48,8 +49,8 @@ impl Tallies {
             return false;
         }
         self.connections.fetch_add(1, Ordering::Relaxed);
-        if late {
-            self.open_late.fetch_add(1, Ordering::Relaxed);
+        if !late {
+            self.open_early.fetch_add(1, Ordering::Relaxed);
         }
         true
     }
@@ -57,8 +58,8 @@ impl Tallies {
     /// It ended.
     pub(crate) fn closed(&self, late: bool) {
         self.open.fetch_sub(1, Ordering::Relaxed);
-        if late {
-            self.open_late.fetch_sub(1, Ordering::Relaxed);
+        if !late {
+            self.open_early.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
@@ -77,7 +78,7 @@ impl Tallies {
 
     /// Open connections that were there before the stop began.
     pub(crate) fn open_early_count(&self) -> u64 {
-        self.open.load(Ordering::Relaxed).saturating_sub(self.open_late.load(Ordering::Relaxed))
+        self.open_early.load(Ordering::Relaxed)
     }
 
     pub(crate) fn accepted_count(&self) -> u64 {
@@ -86,5 +87,33 @@ impl Tallies {
 
     pub(crate) fn open_count(&self) -> u64 {
         self.open.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    /// One connection from before the stop is open all the time, while others come and go: it is never overlooked.
+    #[test]
+    fn connections_that_come_late_never_hide_one_that_came_early() {
+        let tallies = Tallies::default();
+        assert!(tallies.open(100, false));
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..200_000 {
+                    assert!(tallies.open(100, true));
+                    tallies.closed(true);
+                }
+                done.store(true, Ordering::Relaxed);
+            });
+            while !done.load(Ordering::Relaxed) {
+                assert_eq!(tallies.open_early_count(), 1);
+            }
+        });
+        tallies.closed(false);
+        assert_eq!((tallies.open_early_count(), tallies.open_count()), (0, 0));
     }
 }

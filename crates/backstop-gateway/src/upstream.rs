@@ -6,14 +6,15 @@
 //!    number, exactly. The number of calls is bounded before by the permit that comes with each; no call is refused and
 //!    none waits while a place is free or a connection rests on any thread.
 //! 2. **Nothing begins too late.** Before every phase the clock is asked, and no phase begins at or after
-//!    [`Attempt::until`].
+//!    [`Attempt::until`]. Where nothing was begun at all, the dependency was not asked ([`CallError::NotAsked`]): that we
+//!    were late, or had no connection to spare, is no failure of its.
 //! 3. **Nothing is sent twice.** Another address, or another connection, is tried only when certainly no byte of the
 //!    request was written. Everything else is told to the engine, with [`Sent`] as the truth about it.
 //! 4. **An answer ends where its framing says**, or it is a failure. Bytes after it are never a second answer.
 //! 5. **A connection rests only after a complete exchange**: the request sent wholly, the answer read to its end, both
 //!    sides willing. In every other case it is closed.
 //! 6. **A call that nobody waits for goes on occupying** its permit and its connection until the dependency has
-//!    answered or closed, or the hold is over.
+//!    answered to the end or closed, or the hold is over; before the answer's head and after it alike.
 //! 7. **Whose fault it was is told apart**: a client that breaks off its request is [`CallError::Client`], never the
 //!    dependency's failure.
 //!
@@ -41,7 +42,7 @@ use std::sync::Arc;
 
 use backstop::clock::Clock;
 use backstop::upstream::{CallError, Progress, Upstream};
-use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
+use backstop_engine::failure::{Cause, Failure, FailureKind, Phase, Sent};
 use backstop_engine::flow::Attempt;
 use backstop_engine::time::Mono;
 use http::{Request, Response};
@@ -177,14 +178,19 @@ impl<B: RequestBody> Upstream<B> for Lane<B> {
         progress: &Progress,
     ) -> Result<Response<AnswerBody<B>>, CallError<Infallible>> {
         let Attempt { mut places, until, end, abandon_hold, .. } = attempt;
-        let hold = Hold { length: abandon_hold, end };
         let (mut request, watch) = exchange::prepare(request);
         loop {
-            let (lease, now) = self.lease(until, progress).await.map_err(CallError::Failed)?;
+            let (lease, now) = self.lease(until, progress).await.map_err(|cause| match cause {
+                Cause::Failed(failure) => CallError::Failed(failure),
+                Cause::NotAsked(reason) => CallError::NotAsked(reason),
+            })?;
             let occupied = Occupied { lease, places };
-            let (answer, occupied) = Handed::over(request, occupied, hold, progress, now).await;
+            let hold = Hold::new(abandon_hold, end, now);
+            let (answer, occupied, hold) = Handed::over(request, occupied, hold, progress).await;
             let broken = match answer {
-                Ok(answer) => return Ok(answer.map(|received| AnswerBody::new(received, occupied, watch))),
+                Ok(answer) => {
+                    return Ok(answer.map(|received| AnswerBody::new(received, occupied, watch, hold)));
+                }
                 Err(broken) => broken,
             };
             let was_reused = occupied.lease.was_reused();

@@ -5,8 +5,8 @@
 //! which of them changed. Parameters of one name are taken to mean one thing.
 //!
 //! The same goes for hosts: a route for certain hosts is withdrawn on each of them, a route for every host where the write
-//! came in; where neither tells (a wildcard, another port, a write for certain hosts that names a route for all), all copies
-//! of the route are.
+//! came in; where neither tells (a wildcard, a write for certain hosts that names a route for all), all copies of the route
+//! are. Ports make no difference: the copies of a host are withdrawn under each of them.
 
 use backstop::Withdraws;
 use backstop::canonical;
@@ -62,14 +62,9 @@ impl Named {
             return (!self.write_has_hosts).then(|| vec![written.to_owned()]);
         }
         let exact = |pattern: &HostPattern| match pattern {
-            HostPattern::Exact(host) => Some(canonical::host(host)),
+            HostPattern::Exact(host) => Some(canonical::without_port(&canonical::host(host)).0.to_owned()),
             HostPattern::Suffix(_) => None,
         };
-        // With another port than the usual one the copies lie under that.
-        let bare = written.rsplit_once(':').map_or(written, |(bare, _)| bare);
-        if bare != written {
-            return None;
-        }
         self.hosts.iter().map(exact).collect()
     }
 }

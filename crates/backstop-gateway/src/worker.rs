@@ -1,6 +1,7 @@
 //! One thread: its own runtime, its own accepting, its own ways to the dependencies.
 
 use std::cell::Cell;
+use std::future::Future;
 use std::net::TcpListener as StdListener;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -53,9 +54,7 @@ const ACCEPT_LINES: Duration = Duration::from_secs(1);
 impl Worker {
     /// Serves until the stop is complete. Connections that are then still open are cut.
     pub(crate) fn run(self) -> std::io::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let local = LocalSet::new();
-        local.block_on(&runtime, self.serve())
+        on_own_runtime(self.serve())?
     }
 
     async fn serve(mut self) -> std::io::Result<()> {
@@ -91,6 +90,17 @@ impl Worker {
         accepting.shutdown().await;
         Ok(())
     }
+}
+
+/// Runs something to its end on a runtime of this thread, and drops whatever it has begun besides.
+fn on_own_runtime<F: Future>(work: F) -> std::io::Result<F::Output> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let local = LocalSet::new();
+    let output = local.block_on(&runtime, work);
+    drop(local);
+    // A name lookup may hang in the system, on one of the runtime's blocking threads: a stop has a bound all the same.
+    runtime.shutdown_background();
+    Ok(output)
 }
 
 async fn accept(
@@ -139,4 +149,33 @@ async fn accept(
 fn is_of_one_connection(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    /// A blocking call that does not return, as a lookup at a name server that says nothing, is left behind.
+    #[test]
+    fn a_stop_does_not_wait_for_a_lookup_that_hangs() {
+        let (release, hung) = mpsc::channel::<()>();
+        let (begun, has_begun) = mpsc::channel();
+        let (ended, has_ended) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let output = on_own_runtime(async move {
+                tokio::task::spawn_blocking(move || {
+                    begun.send(()).expect("the test waits");
+                    hung.recv()
+                });
+                has_begun.recv().expect("it begins");
+                7
+            });
+            ended.send(output.expect("a runtime")).expect("the test waits");
+        });
+        let output = has_ended.recv_timeout(Duration::from_secs(10));
+        release.send(()).expect("it hangs until now");
+        thread.join().expect("it ends");
+        assert_eq!(output, Ok(7), "the stop waited for the call that hangs");
+    }
 }

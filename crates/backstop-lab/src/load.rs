@@ -17,6 +17,7 @@
 //! distorts neither. What the generator itself adds is reported as `send_lag`: from the intended time until a
 //! connection was free and the request was handed to the kernel.
 
+mod answers;
 mod error;
 mod kind;
 mod pace;
@@ -28,6 +29,7 @@ mod summary;
 mod tally;
 mod worker;
 
+pub use answers::Answers;
 pub use error::LoadError;
 pub use kind::Kind;
 pub use plan::Plan;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use backstop_lab::{
-    load::{self, Kind, LoadError, Plan},
+    load::{self, Answers, Kind, LoadError, Plan},
     origin::{Answer, Behaviour, Gate, Matcher, Origin, Then},
 };
 
@@ -155,6 +155,33 @@ async fn statuses_outcomes_checks_and_weights_are_counted_by_kind() {
         10
     );
     assert!(serde_json::to_string(&summary).unwrap().contains("\"p99_ns\""));
+}
+
+/// Whole and unmarked; marked; wrong by its kind's check; none at all: each is counted under a name of its own, and only
+/// what was not allowed is told.
+#[tokio::test]
+async fn every_answer_has_a_name_and_none_is_overlooked() {
+    let origin = Origin::start().await.unwrap();
+    let mark = "outcome=fallback, source=snapshot, age=31, reason=breaker_open";
+    origin.on(Matcher::path("/copy"), Answer::json("{}").header("Backstop", mark));
+    origin.on(Matcher::path("/reset"), Behaviour::reset());
+    let answers = Arc::new(Answers::default());
+    let counting = Arc::clone(&answers);
+    let plan = Plan::new(origin.addr(), 400.0, Duration::from_millis(100))
+        .kind(Kind::get("/copy"))
+        .kind(Kind::get("/live"))
+        .kind(Kind::get("/reset"))
+        .kind(Kind::get("/wrong").check(|_| false))
+        .on_sample(move |sample| counting.count(sample));
+    load::run(plan).await.unwrap();
+    let names =
+        ["200 fallback snapshot breaker_open", "200 live", "200 live wrong", "no answer: reset_before_head"];
+    for name in names {
+        assert_eq!(answers.of(name), 10, "{name}: {:?}", answers.by_name());
+    }
+    assert_eq!(answers.beyond(&names[..2]).into_keys().collect::<Vec<_>>(), names[2..]);
+    assert!(answers.beyond(&names).is_empty());
+    assert_eq!(answers.oldest_s(), 31);
 }
 
 #[tokio::test]

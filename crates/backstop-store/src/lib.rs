@@ -5,7 +5,8 @@
 //!
 //! - **A date is never changed.** It travels with the content, through memory, disk and restart. Serving does not renew
 //!   it; only the origin's word does ([`Copies::renew`]).
-//! - **An older read never replaces a newer one**, and a read that began before a withdrawal that touches it is never
+//! - **An older read never replaces a newer one.** Reads of one boot are told apart by its clock; those of different boots
+//!   by when they were stored, never by their dates. And a read that began before a withdrawal that touches it is never
 //!   stored. Where the store no longer knows, it refuses.
 //! - **A withdrawn copy is gone**: from memory at once, from disk once the [`Confirmation`] completes, also after
 //!   `kill -9`.

@@ -109,8 +109,8 @@ where
     /// is kept stands in at once.
     ///
     /// # Errors
-    /// A policy that the engine refuses or that has no route, or a route whose alternative is an HTTP answer (`optional`) or
-    /// a shared cache (`cached_read`), or that asks other routes (`composed`): none of them is a value.
+    /// A policy that the engine refuses or that has no route, or a route of another class than `public_read` and `direct`:
+    /// an HTTP answer, a shared cache and parts of other routes are no value.
     pub fn new(
         clock: Clock,
         mut policy: Policy,

@@ -21,6 +21,14 @@ pub fn host(authority: &str) -> String {
     }
 }
 
+/// A host in its one spelling, and apart from it the port, if it has one.
+pub fn without_port(host: &str) -> (&str, Option<&str>) {
+    match host.rsplit_once(':') {
+        Some((name, port)) if !port.contains(']') => (name, Some(port)),
+        _ => (host, None),
+    }
+}
+
 /// What a path means to whoever decodes all of it: the text behind every percent-encoding. Bytes that are no UTF-8 stay
 /// encoded. Paths that mean one thing to most services, and two to some (`/a:b` and `/a%3Ab`, `/a/b` and `/a%2Fb`), come
 /// out alike: enough to withdraw by, never enough to serve by.

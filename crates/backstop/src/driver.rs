@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use backstop_engine::admission::{ClassShare, OnRelease};
 use backstop_engine::engine::Engine;
+use backstop_engine::failure::Cause;
 use backstop_engine::flow::{Attempt, AttemptId, Cached, Decision, Event, Filled, Flow, Step};
 use backstop_engine::policy::DependencyId;
 use backstop_engine::snapshot::CopyFacts;
@@ -39,8 +40,11 @@ pub(crate) trait Hands {
     /// Calls the dependency.
     fn call(&mut self, attempt: Attempt, progress: &Progress) -> impl Future<Output = Event>;
 
-    /// Lets go of an answer that is not used, and so of its place at the dependency.
-    fn let_go(&mut self) {}
+    /// Lets go of an answer that is not used. Its place at the dependency comes back with its last byte, so a short rest is
+    /// read; dropped before, the call is an abandoned one.
+    fn let_go(&mut self) -> impl Future<Output = ()> {
+        std::future::ready(())
+    }
 
     /// Holds the answer back until it is complete.
     fn collect(&mut self, attempt: AttemptId, limit_bytes: u64) -> impl Future<Output = Event>;
@@ -68,6 +72,9 @@ impl Drop for UnderWay<'_> {
     }
 }
 
+/// The least time for which a failed answer is read to its end before its call is made again, which may need its place.
+const LET_GO: Duration = Duration::from_millis(10);
+
 /// Runs a request to its decision.
 pub(crate) async fn drive<H: Hands>(
     flow: &mut Flow,
@@ -93,10 +100,13 @@ pub(crate) async fn drive<H: Hands>(
                 released.map_or(Event::TimeUp(None), |()| Event::Released)
             }
             Step::Attempt(attempt) => {
-                let progress = Progress::new();
+                let (id, progress) = (attempt.id, Progress::new());
                 let call = hands.call(attempt, &progress);
                 let event = within_attempt(call, flow, clock, upload).await;
-                event.unwrap_or_else(|| Event::TimeUp(Some(progress.time_up())))
+                event.unwrap_or_else(|| match progress.time_up() {
+                    Cause::Failed(failure) => Event::TimeUp(Some(failure)),
+                    Cause::NotAsked(reason) => Event::NotAsked { attempt: id, reason },
+                })
             }
             Step::Collect { attempt, limit_bytes, .. } => {
                 // It has begun to answer: from here on it is not the client who keeps us waiting.
@@ -104,7 +114,8 @@ pub(crate) async fn drive<H: Hands>(
                 event.unwrap_or(Event::TimeUp(None))
             }
             Step::Pause { until } => {
-                hands.let_go();
+                let patience = until.max(clock.mono().after(LET_GO));
+                let _else_it_goes_on_occupying = within(hands.let_go(), clock, patience).await;
                 clock.sleep_until(until).await;
                 Event::TimeUp(None)
             }

@@ -62,12 +62,23 @@ pub fn method(method: &http::Method) -> Method {
 
 /// What a request addresses, by what its path means (see [`canonical`]): a write withdraws the copies of its target however
 /// either of them was written. Copies are told apart by the exact spelling besides, in their partition.
+///
+/// The port is left out of it, for a client chooses it: the copies of a host that a write changes lie under every port by which
+/// anybody has asked for it.
 pub fn target(parts: &Parts) -> Target {
-    let authority = parts.uri.authority().map(|authority| authority.as_str());
-    let host =
-        authority.or_else(|| parts.headers.get(HOST).and_then(|host| host.to_str().ok())).unwrap_or_default();
+    target_at(canonical::without_port(&host(parts)).0, parts)
+}
+
+fn target_at(name: &str, parts: &Parts) -> Target {
     let query = parts.uri.query().map(canonical::escapes);
-    Target::new(&canonical::host(host), &canonical::meaning(parts.uri.path()), query.as_deref())
+    Target::new(name, &canonical::meaning(parts.uri.path()), query.as_deref())
+}
+
+/// The host that a request addresses, with its port, in its one spelling.
+fn host(parts: &Parts) -> String {
+    let authority = parts.uri.authority().map(|authority| authority.as_str());
+    let named = || parts.headers.get(HOST).and_then(|host| host.to_str().ok());
+    canonical::host(authority.or_else(named).unwrap_or_default())
 }
 
 /// The facts of a request on a route without copies.
@@ -128,6 +139,9 @@ impl Read {
         if !rules.languages.is_empty() && !rules.key.contains(&KeyPart::Language) {
             encode(&mut partition, language.as_deref().map(str::as_bytes));
         }
+        let host = host(parts);
+        let (name, port) = canonical::without_port(&host);
+        encode(&mut partition, port.map(str::as_bytes));
         for part in &rules.key {
             // A field may come in several lines, and whoever is asked may read any of them: each tells copies apart.
             if let KeyPart::Header(name) = part {
@@ -144,7 +158,8 @@ impl Read {
         if let Some(AlsoKey(more)) = parts.extensions.get() {
             encode(&mut partition, Some(more));
         }
-        let key = CopyKey { target: target(parts), route: route.into(), partition: partition.into() };
+        let target = target_at(name, parts);
+        let key = CopyKey { target, route: route.into(), partition: partition.into() };
         Self { facts, key, language }
     }
 }
@@ -252,6 +267,10 @@ mod tests {
         let base = [("host", "Shop.example"), ("accept-language", "es"), ("x-tenant", "a")];
         let key = read(&rules, &base).key;
         assert_eq!(key.target.host(), "shop.example");
+        let other_port =
+            read(&rules, &[("host", "shop.example:81"), ("accept-language", "es"), ("x-tenant", "a")]).key;
+        assert_eq!(other_port.target, key.target, "one place to withdraw");
+        assert_ne!(other_port, key, "and two copies");
         let differing: [&[(&str, &str)]; 4] = [
             &[("host", "shop.example"), ("accept-language", "en"), ("x-tenant", "a")],
             &[("host", "shop.example"), ("accept-language", "es"), ("x-tenant", "b")],

@@ -2,6 +2,9 @@
 //!
 //! It is always ready: admission is decided in `call`, at once, and not by waiting in `poll_ready`, where no deadline
 //! runs. The inner service's own readiness is awaited inside the deadline.
+//!
+//! Requests have an [`http_body::Body`], because only it tells whether there is content: what is answered to content of a
+//! request's own is neither kept nor repeated.
 
 use std::future::{Future, poll_fn};
 use std::marker::PhantomData;

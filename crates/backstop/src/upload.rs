@@ -3,7 +3,7 @@
 //! That time is the client's: it moves the deadline back instead of counting as the dependency's slowness. It has a
 //! limit of its own, which whoever receives the request enforces.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use backstop_engine::time::Mono;
@@ -14,6 +14,7 @@ pub struct UploadWatch {
     waited_ns: AtomicU64,
     /// Since when the next bytes are waited for; 0 while they are not.
     since_ns: AtomicU64,
+    ended: AtomicBool,
 }
 
 impl UploadWatch {
@@ -30,6 +31,16 @@ impl UploadWatch {
         if since != 0 {
             self.waited_ns.fetch_add(now.as_ns().saturating_sub(since), Ordering::Relaxed);
         }
+    }
+
+    /// The last byte was read.
+    pub fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the last byte was read. Until then the client may still be sending.
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
     }
 
     /// Since when the next bytes are waited for, if they are.

@@ -7,7 +7,7 @@
 use std::future::Future;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use backstop_engine::failure::{Cause, Failure, FailureKind, Phase, Sent};
+use backstop_engine::failure::{Cause, Failure, FailureKind, NotAsked, Phase, Sent};
 use backstop_engine::flow::{Attempt, ClientFault};
 use backstop_engine::policy::CacheId;
 use backstop_engine::time::Mono;
@@ -30,7 +30,8 @@ pub trait Upstream<B> {
     /// Dropping the future abandons the call.
     ///
     /// # Errors
-    /// [`CallError::Failed`] for what is in the closed list of failures, else [`CallError::Unclassified`].
+    /// [`CallError::Failed`] for what is in the closed list of failures, [`CallError::NotAsked`] if nothing was begun, else
+    /// [`CallError::Unclassified`].
     fn call(
         &self,
         attempt: Attempt,
@@ -91,6 +92,8 @@ pub enum BrokenOff {
 pub enum CallError<E> {
     /// The dependency failed.
     Failed(Failure),
+    /// It was not asked: nothing was begun at all, for a reason that is our own.
+    NotAsked(NotAsked),
     /// The request itself could not be read to its end; that is the client's doing.
     Client(ClientFault),
     /// Something else.
@@ -128,15 +131,16 @@ impl Progress {
         PHASES.get(usize::from(self.0.load(Ordering::Relaxed))).copied().unwrap_or(Phase::Queue)
     }
 
-    /// The failure that a call is if its time ends now.
-    pub fn time_up(&self) -> Failure {
+    /// What a call comes to if its time ends now. While it waits for a connection, nobody was asked.
+    pub fn time_up(&self) -> Cause {
         let phase = self.phase();
         let (kind, sent) = match phase {
-            Phase::Queue | Phase::Resolve => (FailureKind::Dns, Sent::No),
+            Phase::Queue => return Cause::NotAsked(NotAsked::PoolTimeout),
+            Phase::Resolve => (FailureKind::Dns, Sent::No),
             Phase::Connect => (FailureKind::ConnectTimeout, Sent::No),
             Phase::Send | Phase::Head | Phase::Body => (FailureKind::ReadTimeout, Sent::Maybe),
         };
-        Failure::new(kind, phase, sent)
+        Cause::Failed(Failure::new(kind, phase, sent))
     }
 }
 

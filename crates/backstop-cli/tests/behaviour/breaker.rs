@@ -1,9 +1,10 @@
 //! A dependency that fails is not asked any more, and tried again with few calls.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use backstop_lab::client::Connection;
-use backstop_lab::origin::{Answer, Behaviour, Gate, Matcher};
+use backstop_lab::origin::{Answer, Behaviour, Gate, Matcher, Then};
 
 use crate::support::shop::{GET_PRODUCT_1, HOST, SPANISH};
 use crate::support::{BOUND, Outcomes, Policy, Shop, expect, product, products, run};
@@ -77,8 +78,9 @@ fn no_more_than_the_probes_try_it_at_once() {
         shop.hand.advance(Duration::from_secs(6));
         let before = asked(&shop);
         let opened = async {
-            gate.wait_for_waiting(2, BOUND).await.unwrap();
-            // The two that were not probes have their copies already; two more are refused as well.
+            gate.wait_for_waiting(2, crate::support::BOUND).await.unwrap();
+            // The two that were not probes have their copies, as the five before; two more are refused as well.
+            shop.gateway.metrics_until(|metrics| metrics.outcome("fallback") == 7).await;
             for _ in 0..2 {
                 shop.gateway.get("/p/1", &SPANISH).await;
             }
@@ -261,5 +263,99 @@ fn a_signal_that_is_missing_in_a_recovery_is_shown() {
         assert_eq!(missing(&shop).await, 0.0);
         shop.hand.advance(Duration::from_secs(61));
         assert_eq!(missing(&shop).await, 1.0);
+    });
+}
+
+const WRITE: &str = "match = \"PUT /p/{id}\"\ndependency = \"catalog\"\ndeadline = \"2s\"\nin_flight = 4";
+const PROBE: &str = "probe = { path = \"/healthz\", interval = \"1s\", timeout = \"500ms\" }";
+
+/// A dependency of writes whose breaker has just opened, with a probe.
+async fn probed(policy: impl FnOnce(SocketAddr) -> Policy) -> Shop {
+    let shop = Shop::with(|origin| policy(origin).route("write.direct", WRITE)).await;
+    shop.is_unavailable();
+    for _ in 0..4 {
+        put(&shop).await;
+    }
+    assert_eq!(put(&shop).await, 503);
+    assert_eq!(shop.origin.count_of("PUT", "/p/1"), 4, "open");
+    shop
+}
+
+async fn put(shop: &Shop) -> u16 {
+    shop.gateway.request("PUT", "/p/1", &[("Host", HOST)], b"{}").await.status()
+}
+
+/// Moves the clock by half a second at a time until something is so.
+async fn passing(shop: &mut Shop, is_so: impl Fn(&Shop) -> bool) {
+    let waiting = async {
+        while !is_so(shop) {
+            shop.hand.advance(Duration::from_millis(500));
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(crate::support::BOUND, waiting).await.expect("it comes");
+}
+
+/// An answer that begins well and does not end within `timeout` is no sign of health; nor is one that breaks off.
+#[test]
+fn a_probe_is_good_once_its_whole_answer_is_there() {
+    run(async {
+        let hangs = Behaviour::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", Then::Hang);
+        for bad in [hangs, Behaviour::truncated(100, 10)] {
+            let with_probe =
+                |origin| Policy::empty().dependency("catalog", origin, &format!("{BREAKER}\n{PROBE}"));
+            let mut shop = probed(with_probe).await;
+            shop.origin.reset();
+            shop.origin.default(products("second"));
+            shop.origin.on(Matcher::path("/healthz"), bad);
+            passing(&mut shop, |shop| shop.origin.count_of("GET", "/healthz") >= 3).await;
+            assert_eq!(put(&shop).await, 503, "it stays open");
+            assert_eq!(shop.origin.count_of("PUT", "/p/1"), 0);
+            shop.origin.default(products("second"));
+            shop.origin.on(Matcher::path("/healthz"), products("well"));
+            let closing = async {
+                while put(&shop).await != 200 {
+                    shop.hand.advance(Duration::from_millis(500));
+                    tokio::task::yield_now().await;
+                }
+            };
+            tokio::time::timeout(BOUND, closing).await.expect("it closes again");
+        }
+    });
+}
+
+/// A probe takes its part of what its dependency uses, like any read: of two places one may be a read's, and while another
+/// dependency's read has it, nothing is probed.
+#[test]
+fn a_probe_uses_nothing_that_is_full() {
+    run(async {
+        let gate = Gate::new();
+        let mut shop = probed(|origin| {
+            Policy::empty()
+                .table("resource.db", "concurrency = 2")
+                .dependency("catalog", origin, &format!("{BREAKER}\n{PROBE}\nuses = [\"db\"]"))
+                .dependency("other", origin, "uses = [\"db\"]")
+                .route(
+                    "other.direct",
+                    "match = \"GET /other\"\ndependency = \"other\"\ndeadline = \"9s\"\nin_flight = 4",
+                )
+        })
+        .await;
+        shop.origin.reset();
+        shop.origin.default(products("second"));
+        shop.origin.on(Matcher::path("/other"), products("held").gate(&gate));
+        let mut client = Connection::open(shop.gateway.addr).await.unwrap();
+        client.send(b"GET /other HTTP/1.1\r\nHost: shop.example\r\n\r\n").await.unwrap();
+        gate.wait_for_waiting(1, BOUND).await.unwrap();
+        // 8.5 s: the breaker opens for 6 s at most, and probes are tried once a second then.
+        for _ in 0..17 {
+            shop.hand.advance(Duration::from_millis(500));
+            // What the clock has woken has run before this is answered on the same threads.
+            assert_eq!(put(&shop).await, 503);
+        }
+        assert_eq!(shop.origin.count_of("GET", "/healthz"), 0, "the place for reads is taken");
+        gate.open();
+        assert_eq!(client.read_response().await.unwrap().status(), 200);
+        passing(&mut shop, |shop| shop.origin.count_of("GET", "/healthz") >= 2).await;
     });
 }

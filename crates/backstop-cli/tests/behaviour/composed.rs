@@ -316,7 +316,7 @@ fn head_is_answered_as_get_is_without_the_content() {
 pub mod timing {
     //! By the real clock: two hundred clients at once, and a recommender that hangs.
 
-    use std::time::Instant;
+    use tokio::time::Instant;
 
     use super::*;
 

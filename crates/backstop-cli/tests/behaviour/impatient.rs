@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use backstop_lab::client::Connection;
-use backstop_lab::origin::{Behaviour, Gate, Matcher};
+use backstop_lab::origin::{Behaviour, Gate, Matcher, Then};
 
 use crate::support::shop::GET_PRODUCT_1;
 use crate::support::{BOUND, Outcomes, Policy, Shop, expect, product, products, run};
@@ -104,5 +104,35 @@ fn an_abandoned_call_keeps_its_place_at_the_dependency_for_the_hold() {
         shop.hand.advance(Duration::from_secs(1));
         expect::idle(&shop.gateway).await;
         expect::live(&shop.get("1").await, 200, &product("1", "first", "es"));
+    });
+}
+
+/// The head of an answer says nothing about the work: who leaves in the middle of the body leaves a call behind that goes on
+/// occupying the origin, until the answer has ended or the stated hold is over.
+#[test]
+fn a_call_that_is_left_in_the_middle_of_its_answer_keeps_its_place_for_the_hold() {
+    run(async {
+        let mut shop = Shop::with(|origin| {
+            Policy::empty().dependency("catalog", origin, "connections = 1").route(
+                "all.direct",
+                "match = \"*\"\ndependency = \"catalog\"\ndeadline = \"2s\"\nin_flight = 4\nabandon_hold = \"1s\"",
+            )
+        })
+        .await;
+        let half = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf";
+        shop.origin.on(Matcher::any(), Behaviour::raw(half, Then::Hang));
+        let mut client = Connection::open(shop.gateway.addr).await.unwrap();
+        client.send(GET_PRODUCT_1).await.unwrap();
+        client.read_at_least(half.len()).await.unwrap();
+        client.reset().unwrap();
+        expect::outcomes(&shop.gateway, Outcomes { abandoned: 1, ..Outcomes::default() }).await;
+        shop.origin.on(Matcher::any(), products("first"));
+        let full = shop.get("1").await;
+        expect::refused(&full, 503, "outcome=rejected, reason=dependency_full");
+        assert_eq!((shop.origin.count(), shop.origin.connections_open()), (1, 1));
+        shop.hand.advance(Duration::from_secs(1));
+        expect::idle(&shop.gateway).await;
+        expect::live(&shop.get("1").await, 200, &product("1", "first", "es"));
+        assert_eq!(shop.gateway.metrics().await.dependency_failures(), 0);
     });
 }

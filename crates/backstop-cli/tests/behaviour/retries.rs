@@ -1,9 +1,12 @@
 //! A read that failed for a moment is asked once more; nothing else is.
 
-use backstop_lab::origin::{Behaviour, Matcher};
+use std::time::Duration;
+
+use backstop_lab::client;
+use backstop_lab::origin::{Behaviour, Gate, Matcher, Then};
 
 use crate::support::shop::HOST;
-use crate::support::{Policy, Shop, expect, product, run};
+use crate::support::{BOUND, Policy, Shop, expect, product, run};
 
 async fn retrying(more: &str) -> Shop {
     Shop::with(|origin| {
@@ -65,8 +68,37 @@ fn one_connection_is_enough_for_both_attempts() {
         })
         .await;
         shop.origin.script(Matcher::any(), [Behaviour::status(503)]);
-        expect::live(&get_and_wait(&mut shop).await, 200, &product("1", "first", "es"));
-        assert_eq!(shop.origin.count(), 2);
+        // The wait is at most 25 ms, and time stands still until the place is free.
+        let Shop { gateway, hand, .. } = &mut shop;
+        let moved = async {
+            let is_free = |metrics: &crate::support::Metrics| {
+                metrics.sum("backstop_dependency_failures_total", &["kind=\"unavailable\""]) == 1.0
+                    && metrics.sum("backstop_in_flight", &["scope=\"dependency\""]) == 0.0
+            };
+            gateway.metrics_until(is_free).await;
+            hand.advance(std::time::Duration::from_millis(26));
+        };
+        let (answer, ()) = tokio::join!(gateway.get("/p/1", &crate::support::shop::SPANISH), moved);
+        expect::live(&answer, 200, &product("1", "first", "es"));
+        assert_eq!((shop.origin.count(), shop.origin.connections_accepted()), (2, 1));
+    });
+}
+
+/// A failed answer that does not end goes on occupying the only place: the call is not made again, and the failure stays.
+#[test]
+fn a_failed_answer_that_does_not_end_leaves_no_place_for_a_second_attempt() {
+    run(async {
+        let mut shop = Shop::with(|origin| {
+            Policy::empty()
+                .dependency("catalog", origin, "connections = 1")
+                .route("description.public_read", &Policy::description("retry = { attempts = 2 }"))
+        })
+        .await;
+        let half = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 9\r\n\r\nhalf";
+        shop.origin.on(Matcher::any(), Behaviour::raw(half, Then::Hang));
+        let answer = get_and_wait(&mut shop).await;
+        expect::no_copy(&answer, "missing", "unavailable");
+        assert_eq!((shop.origin.count(), shop.origin.peak_connections()), (1, 1));
     });
 }
 
@@ -81,6 +113,32 @@ fn what_a_second_call_would_only_double_is_not_asked_again() {
             assert_eq!(answer.status(), 503);
             assert_eq!(shop.origin.count(), 1);
         }
+    });
+}
+
+/// 160 of the 300 ms are over when the first attempt fails, and the second hangs: it gets what is left, not as much again. A
+/// public report: a limit of 30 s kept a caller waiting for 91 s, <https://github.com/openai/openai-python/issues/3828>.
+#[test]
+fn both_attempts_share_one_deadline() {
+    run(async {
+        let mut shop = retrying("").await;
+        let gate = Gate::new();
+        shop.origin.on(Matcher::any(), Behaviour::hang());
+        shop.origin.script(Matcher::any(), [Behaviour::status(503).gate(&gate)]);
+        let address = shop.gateway.addr;
+        let asked = tokio::spawn(async move {
+            client::get(address, "/p/1", &crate::support::shop::SPANISH).await.unwrap()
+        });
+        gate.wait_for_waiting(1, BOUND).await.unwrap();
+        shop.hand.advance(Duration::from_millis(160));
+        gate.open();
+        shop.gateway.metrics_until(|metrics| metrics.dependency_failures() == 1).await;
+        // The wait before the second attempt is drawn up to 25 ms.
+        shop.hand.advance(Duration::from_millis(25));
+        shop.origin.wait_for(2, BOUND).await.unwrap();
+        shop.hand.advance(Duration::from_millis(300 - 160 - 25));
+        expect::no_copy(&asked.await.unwrap(), "missing", "read_timeout");
+        assert_eq!(shop.origin.count(), 2);
     });
 }
 

@@ -1,5 +1,6 @@
 //! Another dependency stands in within what was verified, and not for what is broken by the same thing.
 
+use backstop_lab::client;
 use backstop_lab::origin::{Answer, Behaviour, Gate, Matcher, Origin};
 
 use crate::support::gateway::folder;
@@ -15,12 +16,17 @@ struct Two {
 }
 
 async fn two(evidence: Option<&str>, primary_uses: &str, replica_uses: &str) -> Two {
+    with_places(evidence, primary_uses, replica_uses, 100).await
+}
+
+/// The database that they may use has so many places.
+async fn with_places(evidence: Option<&str>, primary_uses: &str, replica_uses: &str, places: u32) -> Two {
     let (primary, replica) = (Origin::start().await.unwrap(), Origin::start().await.unwrap());
     primary.default(products("primary"));
     replica.default(products("replica"));
     let read = "alternative = { dependency = \"replica\", verified = \"replica.toml\" }\nin_flight = 50";
     let policy = Policy::empty()
-        .table("resource.db", "concurrency = 100")
+        .table("resource.db", &format!("concurrency = {places}"))
         .dependency("catalog", primary.addr(), primary_uses)
         .dependency("replica", replica.addr(), replica_uses)
         .route("description.public_read", &Policy::description(read));
@@ -160,6 +166,126 @@ fn a_stand_in_gets_no_more_than_was_verified() {
         }
         // One at once, and one for each 50 ms of the 990 that follow.
         assert_eq!(two.replica.count(), 20);
+    });
+}
+
+/// Eight at once were verified, and a rate that forbids none of them. While eight are under way the ninth is refused; when
+/// one is over, one more is asked.
+#[test]
+fn a_stand_in_has_no_more_under_way_than_was_verified() {
+    run(async {
+        let two = two(Some(&EVIDENCE.replace("20/s", "4000/s")), "", "").await;
+        down(&two.primary).await;
+        let gate = Gate::new();
+        two.replica.on(Matcher::any(), products("replica").gate(&gate));
+        let address = two.gateway.addr;
+        let ask = || tokio::spawn(async move { client::get(address, "/p/1", &SPANISH).await.unwrap() });
+        let held: Vec<_> = (0..8).map(|_| ask()).collect();
+        gate.wait_for_waiting(8, BOUND).await.unwrap();
+        for _ in 0..20 {
+            expect::no_copy(&two.gateway.get("/p/1", &SPANISH).await, "missing", "connect");
+        }
+        assert_eq!((two.replica.count(), two.replica.stats().peak_in_flight), (8, 8));
+        gate.open();
+        for answer in held {
+            assert_eq!(answer.await.unwrap().text(), product("1", "replica", "es"));
+        }
+        let one_more = two.gateway.get("/p/1", &SPANISH).await;
+        assert_eq!((one_more.text(), two.replica.count()), (product("1", "replica", "es"), 9));
+    });
+}
+
+/// Both use one database, and it was heard within ten seconds that it is well: another thing is the cause. Then the
+/// stand-in is used up to the verified rate, and not one request more, however many ask.
+#[test]
+fn what_is_not_the_cause_gets_the_verified_rate_exactly() {
+    run(async {
+        let uses = "uses = [\"db\"]";
+        let two = two(Some(EVIDENCE), uses, uses).await;
+        let says = |text: &str| Answer::json(product("1", text, "es")).header("Server-Timing", "db;dur=1");
+        two.primary.default(says("primary"));
+        two.replica.default(says("replica"));
+        assert_eq!(two.gateway.get("/p/1", &SPANISH).await.status(), 200);
+        down(&two.primary).await;
+        let mut hand = two.gateway.hand();
+        let mut stood_in = 0;
+        for _ in 0..200 {
+            let answer = two.gateway.get("/p/1", &SPANISH).await;
+            assert_eq!(answer.status(), 200);
+            stood_in += u64::from(answer.header("backstop").unwrap().contains("source=alternative"));
+            hand.advance(std::time::Duration::from_millis(5));
+        }
+        // One at once, and one for each 50 ms of the 995 that follow.
+        assert_eq!((two.replica.count(), stood_in), (20, 20));
+        let refused =
+            two.gateway.metrics().await.sum("backstop_stand_in_refused_total", &["reason=\"rate\""]);
+        assert_eq!(refused, 180.0);
+    });
+}
+
+/// Its last word was good, and then it hangs: the first dependency answers too late, and no word comes any more. Nothing is
+/// known of the database until a call that began later is answered, so not one call, while the calls fail and while the
+/// breaker is open. A public report of what becomes of a database that is asked all the more:
+/// <https://aws.amazon.com/message/5467D2/>.
+#[test]
+fn what_shares_a_database_that_hangs_is_not_asked() {
+    run(async {
+        let uses = "uses = [\"db\"]";
+        let breaks = format!(
+            "{uses}\nbreaker = {{ min_calls = 4, open = \"1s\" }}\nrecovery = {{ start = \"100%\" }}"
+        );
+        let two = two(Some(EVIDENCE), &breaks, uses).await;
+        let says = Answer::json(product("1", "primary", "es")).header("Server-Timing", "db;dur=1");
+        two.primary.default(says.clone());
+        assert_eq!(two.gateway.get("/p/1", &SPANISH).await.status(), 200);
+        let mut hand = two.gateway.hand();
+        two.primary.default(Behaviour::hang());
+        let address = two.gateway.addr;
+        for number in 2..=4 {
+            hand.advance(std::time::Duration::from_millis(1));
+            let hung = tokio::spawn(async move { client::get(address, "/p/1", &SPANISH).await.unwrap() });
+            two.primary.wait_for(number, BOUND).await.unwrap();
+            hand.advance(std::time::Duration::from_millis(300));
+            expect::marked_as_copy(&hung.await.unwrap(), 0, "read_timeout");
+        }
+        for _ in 0..20 {
+            let copy = two.gateway.get("/p/1", &SPANISH).await;
+            expect::copy_unasked(&copy, &product("1", "primary", "es"), 0, "breaker_open");
+        }
+        assert_eq!((two.primary.count(), two.replica.count()), (4, 0));
+        // It answers again and says that it is well; then the first dependency alone is gone.
+        two.primary.default(says);
+        hand.advance(std::time::Duration::from_millis(1200));
+        for _ in 0..3 {
+            assert_eq!(two.gateway.get("/p/1", &SPANISH).await.header("backstop"), None);
+        }
+        down(&two.primary).await;
+        assert_eq!(two.gateway.get("/p/1", &SPANISH).await.text(), product("1", "replica", "es"));
+        assert_eq!(two.replica.count(), 1);
+    });
+}
+
+/// The database is full of the first dependency's own calls: it is the cause, whatever it says of itself. Not one call.
+#[test]
+fn a_full_database_that_both_use_leads_nowhere() {
+    run(async {
+        let uses = "uses = [\"db\"]";
+        let two = with_places(Some(EVIDENCE), uses, uses, 2).await;
+        let says = Answer::json(product("1", "primary", "es")).header("Server-Timing", "db;dur=1");
+        two.primary.default(says.clone());
+        assert_eq!(two.gateway.get("/p/1", &SPANISH).await.status(), 200);
+        let gate = Gate::new();
+        two.primary.default(says.gate(&gate));
+        let address = two.gateway.addr;
+        let held = tokio::spawn(async move { client::get(address, "/p/1", &SPANISH).await.unwrap() });
+        gate.wait_for_waiting(1, BOUND).await.unwrap();
+        for _ in 0..40 {
+            let copy = two.gateway.get("/p/1", &SPANISH).await;
+            expect::copy_unasked(&copy, &product("1", "primary", "es"), 0, "resource_full");
+        }
+        assert_eq!((two.primary.count(), two.replica.count()), (2, 0));
+        gate.open();
+        assert_eq!(held.await.unwrap().status(), 200);
     });
 }
 

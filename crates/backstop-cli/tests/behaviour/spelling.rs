@@ -87,6 +87,48 @@ fn a_named_withdrawal_reaches_another_spelling_and_every_host_of_the_route() {
     });
 }
 
+/// A client chooses the port in `Host`, and each has copies of its own; a write withdraws them all, a named one and one on the
+/// same path, on a route for certain hosts and on one for all.
+#[test]
+fn a_write_withdraws_the_copies_under_every_port() {
+    const PORTS: [&str; 3] = ["shop.example", "shop.example:8080", "shop.example:9090"];
+    run(async {
+        for hosts in ["host = \"shop.example\"", ""] {
+            for (path, written) in
+                [("/stock/1", PORTS[0]), ("/stock/1", PORTS[1]), ("/p/1", PORTS[0]), ("/p/1", PORTS[2])]
+            {
+                let shop = Shop::with(|origin| {
+                    Policy::shop(origin)
+                        .replace_route("description.public_read", &Policy::description(hosts))
+                        .route(
+                            "stock.direct",
+                            "match = \"PUT /stock/{id}\"\ndependency = \"catalog\"\ndeadline = \"2s\"\nin_flight = 4\nwithdraws = \"description\"",
+                        )
+                })
+                .await;
+                shop.gateway.get("/p/1", &on(PORTS[0])).await;
+                shop.gateway.get("/p/1", &on(PORTS[1])).await;
+                shop.gateway.get("/p/2", &on(PORTS[1])).await;
+                shop.is_unavailable();
+                for host in &PORTS[..2] {
+                    let copy = shop.gateway.get("/p/1", &on(host)).await;
+                    expect::copy(&copy, &product("1", "first", "es"), 0, "unavailable");
+                }
+                let other = shop.gateway.get("/p/1", &on(PORTS[2])).await;
+                expect::no_copy(&other, "missing", "unavailable");
+                shop.origin.on(Matcher::any().method("PUT"), Answer::new(200));
+                shop.gateway.request("PUT", path, &on(written), b"0").await;
+                for host in &PORTS[..2] {
+                    let gone = shop.gateway.get("/p/1", &on(host)).await;
+                    assert_eq!(gone.status(), 503, "{hosts} {path} on {written}: {host}");
+                }
+                let kept = shop.gateway.get("/p/2", &on(PORTS[1])).await;
+                assert_eq!(kept.status(), 200, "{hosts} {path} on {written}: the write does not point there");
+            }
+        }
+    });
+}
+
 /// A second way to write a path would otherwise be a second route: past a stricter one.
 #[test]
 fn another_spelling_leads_to_the_same_route() {

@@ -218,3 +218,92 @@ fn what_no_route_answers_is_404() {
         assert_eq!(shop.origin.count(), 0);
     });
 }
+
+/// A read that may be asked twice, without a copy, on a route that tells the cause: 504 for what did not come in time, 502
+/// for what broke or was no HTTP, the service's own 5xx by its number. Once more is asked only what may have passed in a
+/// moment, never what was too late, and never what says when to come back later than the deadline.
+#[test]
+fn a_read_that_may_be_asked_twice_keeps_the_status_of_its_cause() {
+    run(async {
+        let failures: [(Behaviour, u16, u64, &str); 8] = [
+            (Behaviour::hang(), 504, 1, "read_timeout"),
+            (Behaviour::garbage(), 502, 1, "protocol"),
+            (Behaviour::truncated(600, 300), 502, 1, "incomplete"),
+            (Behaviour::status(504), 504, 1, "unavailable"),
+            (Answer::new(503).header("Retry-After", "7").into(), 503, 1, "unavailable"),
+            (Behaviour::status(503), 503, 2, "unavailable"),
+            (Behaviour::status(502), 502, 2, "unavailable"),
+            (Behaviour::reset(), 502, 2, "reset"),
+        ];
+        let mut shop = Shop::with(|origin| {
+            let read = "retry = { attempts = 2 }\nunavailable_status = \"cause\"";
+            Policy::shop(origin).replace_route("description.public_read", &Policy::description(read))
+        })
+        .await;
+        shop.hand.go_on();
+        for (failure, status, calls, cause) in failures {
+            shop.origin.forget();
+            shop.origin.on(Matcher::any(), failure);
+            let answer = shop.get("1").await;
+            let mark = format!("outcome=rejected, reason=missing, cause={cause}");
+            // Whatever the service said of when to come back: it is not ours to repeat.
+            expect::refused(&answer, status, &mark);
+            assert_eq!(shop.origin.count(), calls, "{cause} {status}");
+        }
+        shop.origin.on(Matcher::any(), Behaviour::status(500));
+        let mark = "outcome=failed, source=primary, reason=server_error";
+        expect::passed(&shop.get("1").await, 500, r#"{"status":500}"#, mark);
+    });
+}
+
+pub mod timing {
+    //! By the real clock: what is not asked is refused at once.
+
+    use super::*;
+
+    fn median(mut times: Vec<Duration>) -> Duration {
+        times.sort_unstable();
+        times[times.len() / 2]
+    }
+
+    /// 503 in less than 50 ms, by a read without a copy and by a route without an alternative, and the origin hears nothing.
+    #[test]
+    fn an_open_breaker_refuses_at_once() {
+        run(async {
+            let mut shop = Shop::with(|origin| {
+                Policy::empty()
+                    .dependency("catalog", origin, "breaker = { min_calls = 3 }")
+                    .route("description.public_read", &Policy::description("retry = { attempts = 2 }"))
+                    .route(
+                        "rest.direct",
+                        "match = \"*\"\ndependency = \"catalog\"\ndeadline = \"300ms\"\nin_flight = 4",
+                    )
+            })
+            .await;
+            shop.origin.on(Matcher::any(), Behaviour::hang());
+            for number in 1..=3 {
+                let hung = asking(&shop, "/p/1");
+                shop.origin.wait_for(number, BOUND).await.unwrap();
+                shop.hand.advance(Duration::from_millis(300));
+                expect::no_copy(&hung.await.unwrap(), "missing", "read_timeout");
+            }
+            let refusals = [
+                ("/p/1", "outcome=rejected, reason=missing, cause=breaker_open"),
+                ("/other", "outcome=rejected, reason=breaker_open"),
+            ];
+            for (target, mark) in refusals {
+                let mut times = Vec::new();
+                for _ in 0..50 {
+                    let refused = shop.gateway.get(target, &crate::support::shop::SPANISH).await;
+                    expect::refused(&refused, 503, mark);
+                    assert_eq!(refused.header("proxy-status"), Some("edge; error=destination_unavailable"));
+                    times.push(refused.took);
+                }
+                let median = median(times);
+                assert!(median < Duration::from_millis(50), "{target}: {median:?}");
+            }
+            assert_eq!(shop.origin.count(), 3);
+            expect::outcomes(&shop.gateway, Outcomes { rejected: 103, ..Outcomes::default() }).await;
+        });
+    }
+}

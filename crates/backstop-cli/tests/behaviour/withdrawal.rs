@@ -6,7 +6,7 @@ use backstop_lab::client::Connection;
 use backstop_lab::origin::{Answer, Behaviour, CutAt, Gate, Matcher, Then};
 
 use crate::support::shop::{HOST, SPANISH, written};
-use crate::support::{BOUND, Gateway, Outcomes, Policy, Shop, expect, product, products, run};
+use crate::support::{BOUND, Gateway, Metrics, Outcomes, Policy, Shop, expect, product, products, run};
 
 const DISK: &str = "snapshots = { memory = \"16 MiB\", disk = \"64 MiB\" }";
 
@@ -153,7 +153,10 @@ fn a_write_that_was_only_accepted_or_whose_answer_broke_off_may_still_come() {
             } else {
                 client.read_at_least(20).await.unwrap();
                 drop(client);
-                expect::idle(&shop.gateway).await;
+                // The request is over; the call may go on occupying the origin.
+                let is_over =
+                    |metrics: &Metrics| metrics.sum("backstop_in_flight", &["scope=\"process\""]) == 0.0;
+                shop.gateway.metrics_until(is_over).await;
             }
             expect::live(&shop.get("1").await, 200, &product("1", "first", "es"));
             shop.goes_down().await;

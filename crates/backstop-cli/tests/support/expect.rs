@@ -33,13 +33,16 @@ pub fn copy(response: &Response, body: &str, age: u64, reason: &str) {
     assert_eq!(response.header("content-length"), Some(body.len().to_string().as_str()));
 }
 
-/// A copy of this age in whole seconds, served without the dependency being asked.
+/// A copy of this age in whole seconds, served without asking the dependency.
 #[track_caller]
-pub fn copy_without_forwarding(response: &Response, body: &str, age: u64, reason: &str) {
+pub fn copy_unasked(response: &Response, body: &str, age: u64, reason: &str) {
     assert_eq!((response.status(), response.text().as_str()), (200, body), "{:?}", response.head);
+    assert!(response.is_complete());
     let mark = format!("outcome=fallback, source=snapshot, age={age}, reason={reason}");
-    assert_eq!(response.header("backstop"), Some(mark.as_str()));
-    assert!(response.header("cache-status").unwrap_or_default().starts_with("edge; hit"));
+    assert_eq!(response.header("backstop"), Some(mark.as_str()), "{:?}", response.head);
+    assert_eq!(response.header("age"), Some(age.to_string().as_str()));
+    let status = response.header("cache-status").unwrap_or_default();
+    assert!(status.starts_with("edge; hit; "), "the request did not go forward: {status}");
 }
 
 /// As [`copy`], whatever the method and the body.

@@ -30,6 +30,9 @@ pub struct Gateway {
     log: Arc<Mutex<Vec<String>>>,
 }
 
+/// The built binary.
+const BINARY: &str = env!("CARGO_BIN_EXE_backstop");
+
 static FOLDERS: AtomicU32 = AtomicU32::new(0);
 
 /// A new empty folder for one gateway.
@@ -52,13 +55,25 @@ impl Gateway {
         Self::start_with_clock(folder, policy, "")
     }
 
+    /// As [`Gateway::start`], of a process that may have so many files open. The limit is set by a shell that then becomes the
+    /// gateway: a limit of the test's own process would be one of all tests in it.
+    pub fn start_with_files(policy: &Policy, files: u64) -> Self {
+        let mut limited = Command::new("/bin/sh");
+        limited.args(["-c", &format!("ulimit -S -n {files} && exec \"$0\" \"$@\""), BINARY]);
+        Self::start_as(limited, &folder(), policy, "")
+    }
+
     /// As [`Gateway::start_in`], with commands for the clock that are obeyed before anything is opened.
     pub fn start_with_clock(folder: &Path, policy: &Policy, clock: &str) -> Self {
+        Self::start_as(Command::new(BINARY), folder, policy, clock)
+    }
+
+    fn start_as(mut command: Command, folder: &Path, policy: &Policy, clock: &str) -> Self {
         let file = folder.join("policy.toml");
         std::fs::write(&file, policy.text()).expect("the policy file");
         let socket = folder.join("hooks");
         let _from_before = std::fs::remove_file(&socket);
-        let mut child = Command::new(env!("CARGO_BIN_EXE_backstop"))
+        let mut child = command
             .args(["run", "policy.toml"])
             .current_dir(folder)
             .env("BACKSTOP_TEST_SOCKET", &socket)

@@ -102,6 +102,8 @@ fn content_of_a_read_reaches_the_origin() {
                 ))
                 .await;
             said.closed(method);
+            let answer = said.answers.first().map(|answer| answer.status());
+            assert_eq!((answer, said.answers.len()), (Some(200), 1), "{method}: {said:?}");
             let [request] = &wires.origin.requests()[..] else { panic!("one request: {said:?}") };
             assert_eq!(
                 (request.text().as_str(), request.complete, request.ambiguous),

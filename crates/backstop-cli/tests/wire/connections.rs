@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use backstop_lab::client::{Connection, Ending};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::raw::{Wires, everything};
 use crate::support::{BOUND, Gateway, Metrics, run};
@@ -50,12 +49,7 @@ fn a_connection_without_a_request_is_closed() {
 
 /// Starts a gateway that may open so many files.
 fn with_files(wires: &Wires, files: u64) -> Gateway {
-    let before = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: Some(files), maximum: before.maximum })
-        .expect("a lower one");
-    let gateway = Gateway::start(&everything(wires.origin.addr()));
-    setrlimit(Resource::Nofile, before).expect("the one from before");
-    gateway
+    Gateway::start_with_files(&everything(wires.origin.addr()), files)
 }
 
 /// Four fifths of the files are for clients. One more client is told by the end of its connection, and the gateway goes
@@ -98,6 +92,11 @@ fn a_lack_of_files_does_not_fill_the_log() {
         hand.freeze();
         // Open before there is a lack: later nobody could ask.
         let mut admin = Connection::open(gateway.admin).await.unwrap().bound(BOUND);
+        assert_eq!(
+            admin.get("/livez", &[]).await.unwrap().status(),
+            200,
+            "it is accepted, with a file of its own"
+        );
         let mut failures = async |wanted: u64| {
             let mut count = 0.0;
             while count < wanted as f64 {

@@ -6,11 +6,61 @@ use backstop_lab::origin::{Answer, Behaviour, Gate, Matcher};
 
 use crate::raw::{Wires, direct};
 use crate::saturation::hold;
-use crate::support::{Policy, expect, run};
+use crate::support::{BOUND, Policy, expect, run};
 
-/// A connection that comes too late is not used, and no other is begun.
+/// The place comes after 200 of 300 ms. The connect that then begins would have 250 ms of its own; the deadline ends it, nothing
+/// was sent, and nothing else is begun.
 #[test]
 fn nothing_starts_once_the_time_is_over() {
+    run(async {
+        let wires = Wires::with(|origin| {
+            Policy::empty()
+                .gateway("threads = 1")
+                .dependency("catalog", origin, "connections = 1\nqueue = \"250ms\"\nconnect = \"250ms\"")
+                .route("short.direct", &direct("GET /short", "deadline = \"300ms\""))
+                .route("rest.direct", &direct("*", ""))
+        })
+        .await;
+        let mut hand = wires.gateway.hand();
+        hand.freeze();
+        let gate = Gate::new();
+        wires.origin.on(Matcher::path("/held"), Answer::json("{}").header("Connection", "close").gate(&gate));
+        let mut held = wires.connect().await;
+        held.send(b"GET /held HTTP/1.1\r\nHost: shop\r\n\r\n").await.unwrap();
+        gate.wait_for_waiting(1, BOUND).await.unwrap();
+        let mut short = wires.connect().await;
+        short.send(b"GET /short HTTP/1.1\r\nHost: shop\r\n\r\n").await.unwrap();
+        let waits = ["scope=\"route\"", "name=\"short\""];
+        wires.gateway.metrics_until(|metrics| metrics.sum("backstop_in_flight", &waits) == 1.0).await;
+        hand.advance(Duration::from_millis(200));
+        wires.origin.fill_backlog().await.unwrap();
+        let accepted = wires.origin.connections_accepted();
+        gate.open();
+        assert_eq!(held.read_response().await.unwrap().status(), 200);
+        let begun = ["result=\"begun\""];
+        wires
+            .gateway
+            .metrics_until(|metrics| metrics.sum("backstop_dependency_calls_total", &begun) == 2.0)
+            .await;
+        // These go through the same thread, after what the place that came free has woken.
+        for _ in 0..5 {
+            assert_eq!(wires.gateway.get("/a/../b", &[]).await.status(), 400);
+        }
+        hand.advance(Duration::from_millis(100));
+        let ended = short.read_response().await.unwrap();
+        assert_eq!(
+            (ended.status(), ended.header("backstop")),
+            (504, Some("outcome=failed, reason=connect_timeout"))
+        );
+        expect::idle(&wires.gateway).await;
+        assert_eq!(wires.origin.count_of("GET", "/short"), 0);
+        assert_eq!(wires.origin.connections_accepted(), accepted);
+    });
+}
+
+/// A place that comes when the wait for it is over is not used, and no other connection is begun.
+#[test]
+fn a_place_that_comes_after_the_wait_is_not_used() {
     run(async {
         let wires = Wires::with(|origin| {
             Policy::empty()

@@ -71,3 +71,34 @@ fn a_refused_request_gets_its_answer_without_sending_its_body() {
         assert_eq!(held.read_response().await.unwrap().status(), 200);
     });
 }
+
+/// RFC 9110 section 10.1.1: who answers before the content was read says whether the connection goes on. It ends, whoever
+/// gave the answer, and only then.
+#[test]
+fn a_connection_ends_with_content_that_was_not_read_and_with_no_other() {
+    let post = |path: &str| {
+        format!("POST {path} HTTP/1.1\r\nHost: shop\r\nExpect: 100-continue\r\nContent-Length: 7\r\n\r\n")
+    };
+    run(async {
+        let wires = Wires::open().await;
+        wires.origin.expect_continue(ExpectContinue::Never);
+        wires.origin.on(Matcher::path("/unread"), Behaviour::status(401).before_body());
+        wires.origin.on(Matcher::path("/error"), Behaviour::status(500));
+        wires.origin.on(Matcher::path("/full"), Behaviour::status(503));
+
+        // The origin's own answer, and a good one as far as Backstop is concerned: the content has not even been sent.
+        let said = wires.say(post("/unread")).await;
+        said.refused_with(401, "content that nobody reads");
+        assert!(said.answers[0].head.fields.lists("connection", "close"), "{:?}", said.answers[0].head);
+
+        // Failures of the origin after it has read everything: nothing is left on the wire.
+        let mut connection = wires.connect().await;
+        for path in ["/error", "/full", "/error"] {
+            connection.send(format!("{}content", post(path)).as_bytes()).await.unwrap();
+            let answer = connection.read_response().await.unwrap();
+            assert!(answer.status() >= 500, "{path}");
+            assert!(!answer.head.fields.lists("connection", "close"), "{path}: {:?}", answer.head);
+        }
+        assert_eq!(wires.origin.count_where(|request| request.text() == "content"), 3);
+    });
+}

@@ -1,6 +1,6 @@
 //! Fields on their way: what belongs to one connection stays there, everything else goes on as it is.
 
-use backstop_lab::origin::{Answer, Matcher};
+use backstop_lab::origin::{Answer, Behaviour, Matcher};
 
 use crate::raw::{Wires, direct};
 use crate::support::{Policy, run};
@@ -47,6 +47,46 @@ fn hop_by_hop_fields_go_no_further() {
     });
 }
 
+/// A field that says whether an answer may be kept is not dropped at the word of the same answer's `Connection`: it would be
+/// kept, and served to others. An answer that asks for it is not valid.
+#[test]
+fn an_answer_cannot_drop_what_says_whether_it_may_be_kept() {
+    run(async {
+        let wires = Wires::with(|origin| {
+            Policy::empty()
+                .dependency("catalog", origin, "")
+                .route(
+                    "read.public_read",
+                    "match = \"GET /p/{id}\"\ndependency = \"catalog\"\ndeadline = \"2s\"\nin_flight = 8\nmax_age = \"60s\"",
+                )
+                .route("rest.direct", &direct("*", ""))
+        })
+        .await;
+        for (name, value) in [
+            ("Cache-Control", "private"),
+            ("Set-Cookie", "session=1"),
+            ("Backstop-Cache-Control", "no-store"),
+        ] {
+            let private = Answer::json("{}").header(name, value).header("Connection", name);
+            wires.origin.default(private);
+            let refused = wires.gateway.get("/p/1", &[]).await;
+            assert_eq!(
+                (refused.status(), refused.header("backstop")),
+                (503, Some("outcome=rejected, reason=missing, cause=protocol")),
+                "{name}"
+            );
+            let passed = wires.gateway.get("/other", &[]).await;
+            assert_eq!(
+                (passed.status(), passed.header("backstop")),
+                (502, Some("outcome=failed, reason=protocol"))
+            );
+            wires.origin.default(Behaviour::status(503));
+            let copy = wires.gateway.get("/p/1", &[]).await;
+            assert_eq!(copy.status(), 503, "{name}: nothing was kept");
+        }
+    });
+}
+
 /// RFC 9110 section 5.3: lines of one name keep their order, and `Set-Cookie` lines are never joined.
 #[test]
 fn lines_of_one_name_stay_lines_in_their_order() {
@@ -75,6 +115,8 @@ fn who_asked_is_told_by_the_gateway_or_by_those_it_trusts() {
         ("X-Forwarded-Host", "bank.example"),
         ("X-Forwarded-Proto", "https"),
         ("X-Forwarded-Port", "443"),
+        ("X-Forwarded-Prefix", "/admin"),
+        ("x-forwarded-ssl", "on"),
         ("Forwarded", "for=203.0.113.9"),
         ("Host", "shop.example"),
     ];
@@ -88,7 +130,9 @@ fn who_asked_is_told_by_the_gateway_or_by_those_it_trusts() {
             (told("x-forwarded-host"), told("x-forwarded-proto")),
             ("shop.example".into(), "http".into())
         );
-        assert_eq!((told("x-forwarded-port"), told("forwarded")), (String::new(), String::new()));
+        for claimed in ["x-forwarded-port", "x-forwarded-prefix", "x-forwarded-ssl", "forwarded"] {
+            assert_eq!(told(claimed), "", "{claimed}");
+        }
 
         let trusting =
             Wires::with(|origin| crate::raw::everything(origin).gateway("trusted = [\"127.0.0.0/8\"]")).await;
@@ -101,6 +145,7 @@ fn who_asked_is_told_by_the_gateway_or_by_those_it_trusts() {
             ("bank.example".into(), "https".into())
         );
         assert_eq!((told("x-forwarded-port"), told("forwarded")), ("443".into(), "for=203.0.113.9".into()));
+        assert_eq!((told("x-forwarded-prefix"), told("x-forwarded-ssl")), ("/admin".into(), "on".into()));
     });
 }
 

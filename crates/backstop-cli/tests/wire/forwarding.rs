@@ -3,8 +3,8 @@
 use backstop_lab::client::ResponseFraming;
 use backstop_lab::origin::{Answer, Behaviour, Framing, Matcher, RequestFraming, Then};
 
-use crate::raw::Wires;
-use crate::support::run;
+use crate::raw::{Wires, direct};
+use crate::support::{Policy, run};
 
 /// RFC 9110 section 7.6: what is not known is passed on.
 #[test]
@@ -89,5 +89,35 @@ fn a_request_without_content_stays_one() {
         let requests = wires.origin.requests();
         assert_eq!(requests[0].framing, RequestFraming::None);
         assert_eq!(requests[1].framing, RequestFraming::ContentLength(0));
+    });
+}
+
+/// RFC 9110 section 7.6.2: with nothing left a request goes no further, else one is taken off.
+#[test]
+fn options_goes_as_far_as_it_may() {
+    run(async {
+        let wires = Wires::with(|origin| {
+            Policy::empty()
+                .dependency("catalog", origin, "")
+                .route("read.direct", &direct("GET /p/{id}", ""))
+                .route("write.direct", &direct("PUT /p/{id}", ""))
+                .route("ask.direct", &direct("OPTIONS /p/{id}", ""))
+        })
+        .await;
+        let ends = wires.gateway.request("OPTIONS", "/p/1", &[("Max-Forwards", "0")], b"").await;
+        assert_eq!((ends.status(), ends.text().as_str()), (200, ""));
+        assert_eq!(ends.header("allow"), Some("GET, HEAD, OPTIONS, PUT"));
+        assert_eq!(wires.origin.count(), 0, "it is answered here");
+        for (sent, seen) in [("1", "0"), ("10", "9")] {
+            let passed = wires.gateway.request("OPTIONS", "/p/1", &[("Max-Forwards", sent)], b"").await;
+            assert_eq!(passed.status(), 200);
+            let request = wires.origin.requests().last().expect("it is passed on").clone();
+            assert_eq!(request.header("max-forwards"), Some(seen));
+        }
+        // TRACE is refused however far it may go; other methods may ignore it.
+        let trace = wires.gateway.request("TRACE", "/p/1", &[("Max-Forwards", "0")], b"").await;
+        assert_eq!(trace.status(), 405);
+        wires.gateway.get("/p/1", &[("Max-Forwards", "0")]).await;
+        assert_eq!(wires.origin.requests().last().expect("a request").header("max-forwards"), Some("0"));
     });
 }

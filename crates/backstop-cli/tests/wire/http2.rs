@@ -89,6 +89,25 @@ fn a_host_that_contradicts_the_authority_is_malformed() {
     });
 }
 
+/// RFC 9110 section 7.4: `https` was not received over a connection that is secured for it.
+#[test]
+fn another_scheme_is_misdirected() {
+    run(async {
+        let wires = Wires::open().await;
+        let mut sender = connect(&wires).await;
+        for scheme in ["https", "ftp"] {
+            let mut secured = request("GET", "/", &[], "");
+            *secured.uri_mut() = format!("{scheme}://shop.example/p/1").parse().unwrap();
+            let refused = sender.send_request(secured).await.unwrap();
+            assert_eq!(refused.status(), 421, "{scheme}");
+            let mark = refused.headers().get("backstop").and_then(|mark| mark.to_str().ok());
+            assert_eq!(mark, Some("outcome=rejected, reason=misdirected"));
+        }
+        assert_eq!(wires.origin.count(), 0);
+        assert_eq!(sender.send_request(request("GET", "/", &[], "")).await.unwrap().status(), 200);
+    });
+}
+
 /// A stream that is reset is a client that left: counted so, and every place comes back.
 #[test]
 fn a_reset_stream_returns_its_places() {

@@ -181,6 +181,65 @@ fn a_length_that_the_data_contradicts_is_never_completed() {
     });
 }
 
+/// RFC 9113 section 8.1: a request is complete with its END_STREAM. A client that resets its stream in the middle has left,
+/// also where it gives no error as the reason, and the origin must not take what it has for all there is.
+#[test]
+fn an_upload_that_is_reset_is_never_completed() {
+    run(async {
+        let wires = Wires::open().await;
+        for (reason, half) in [(0_u32, "none-half"), (8, "cancel-half")] {
+            let request = [(":method", "POST"), WHOLE[1], WHOLE[2], WHOLE[3]];
+            let headers = frame(HEADERS, END_HEADERS, 1, &fields(&request));
+            let mut raw = Raw::open(&wires, &[], &[headers, frame(DATA, 0, 1, half.as_bytes())]).await;
+            wires.until_received(half.as_bytes()).await;
+            raw.send(&frame(RESET, 0, 1, &reason.to_be_bytes())).await;
+            assert!(raw.lives().await, "only the stream has ended");
+            wires.origin.wait_until(BOUND, |stats| stats.in_flight == 0).await.unwrap();
+            let complete = wires.origin.count_where(|request| request.complete);
+            assert_eq!(complete, 0, "{half}: {:?}", wires.origin.requests());
+        }
+        expect::idle(&wires.gateway).await;
+        let metrics = wires.gateway.metrics().await;
+        assert_eq!((metrics.outcome("abandoned"), metrics.dependency_failures()), (2, 0));
+    });
+}
+
+/// RFC 9113 section 8.1: what ends a request may be a field section, and nothing says that it has fields.
+#[test]
+fn a_request_may_end_with_trailers_of_no_field() {
+    run(async {
+        let wires = Wires::open().await;
+        let request = [(":method", "POST"), WHOLE[1], WHOLE[2], WHOLE[3]];
+        let headers = frame(HEADERS, END_HEADERS, 1, &fields(&request));
+        let frames =
+            [headers, frame(DATA, 0, 1, b"content"), frame(HEADERS, END_STREAM | END_HEADERS, 1, &[])];
+        assert_eq!(send(&wires, &frames).await, Answer::Head(0x88));
+        let [request] = &wires.origin.requests()[..] else { panic!("one request") };
+        assert_eq!((request.text().as_str(), request.complete), ("content", true));
+    });
+}
+
+/// RFC 9110 section 9.3.2: an answer to HEAD has no content, a refusal neither.
+#[test]
+fn a_refusal_of_head_has_no_content() {
+    run(async {
+        let wires = Wires::open().await;
+        for (method, has_content) in [("HEAD", false), ("GET", true)] {
+            let request = [(":method", method), WHOLE[1], WHOLE[2], (":path", "/a/../b")];
+            let headers = frame(HEADERS, END_STREAM | END_HEADERS, 1, &fields(&request));
+            let mut raw = Raw::open(&wires, &[], &[headers]).await;
+            let (mut heads, mut bytes, mut ended) = (0, 0, false);
+            while !ended && let Some(came) = raw.next().await {
+                heads += usize::from(came.kind == HEADERS);
+                bytes += if came.kind == DATA { came.payload.len() } else { 0 };
+                ended = matches!(came.kind, HEADERS | DATA) && came.flags & END_STREAM != 0;
+            }
+            assert_eq!((heads, bytes > 0, ended), (1, has_content, true), "{method}");
+        }
+        assert_eq!(wires.origin.count(), 0);
+    });
+}
+
 /// Also with methods that have content hardly ever, and without its length.
 #[test]
 fn content_without_a_length_reaches_the_origin() {

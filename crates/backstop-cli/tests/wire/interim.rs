@@ -38,9 +38,6 @@ fn early_hints_come_before_the_answer_in_their_order() {
 fn early_hints_do_not_wait_for_the_answer() {
     run(async {
         let wires = Wires::open().await;
-        let gate = Gate::new();
-        let held = gate.clone();
-        wires.origin.on(Matcher::path("/end"), Answer::json("{}").gate(&held));
         wires.origin.on(
             Matcher::path("/hints"),
             Behaviour::raw("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", Then::Hang),
@@ -51,6 +48,28 @@ fn early_hints_do_not_wait_for_the_answer() {
             connection.read_at_least(b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n".len()).await.unwrap();
         let text = String::from_utf8_lossy(&bytes).to_lowercase();
         assert!(text.starts_with("http/1.1 103 ") && text.contains("link: </a>"), "{text}");
+    });
+}
+
+/// What the operator keeps from clients does not go to them in a hint, and a hint has no length (RFC 9110 section 8.6).
+#[test]
+fn a_hint_says_nothing_that_its_answer_may_not_say() {
+    run(async {
+        let wires = Wires::with(|origin| {
+            let edits = "response_headers = { remove = [\"server\", \"x-internal\"] }";
+            Policy::empty().dependency("catalog", origin, "").route("all.direct", &direct("*", edits))
+        })
+        .await;
+        let hint = [STYLE[0], ("Server", "secret/1.2"), ("X-Internal", "10.0.0.7"), ("Content-Length", "7")];
+        let answer = Answer::json("{}").informational(103, &hint).header("Server", "secret/1.2");
+        wires.origin.on(Matcher::any(), answer);
+        let answer = wires.gateway.get("/hints", &[]).await;
+        let [hint] = &answer.informational[..] else { panic!("one hint: {answer:?}") };
+        assert_eq!((hint.status, hint.fields.get("link")), (103, Some(STYLE[0].1)));
+        for name in ["server", "x-internal", "content-length"] {
+            assert_eq!(hint.fields.get(name), None, "{name}");
+        }
+        assert_eq!((answer.status(), answer.text().as_str(), answer.header("server")), (200, "{}", None));
     });
 }
 

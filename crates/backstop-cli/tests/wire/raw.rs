@@ -1,6 +1,7 @@
 //! Bytes as they are, on both sides.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use backstop_lab::client::{Connection, Ending, Response, Tail};
 use backstop_lab::origin::Origin;
@@ -70,6 +71,16 @@ impl Wires {
         let mut connection = self.connect().await;
         connection.send(bytes.as_ref()).await.expect("the gateway reads");
         read_out(&mut connection).await
+    }
+
+    /// Waits until these bytes have come to the origin.
+    pub async fn until_received(&self, wanted: &[u8]) {
+        let coming = async {
+            while !self.received().windows(wanted.len()).any(|window| window == wanted) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(BOUND, coming).await.expect("they come in time");
     }
 
     /// Every byte that came to the origin.

@@ -75,17 +75,39 @@ fn answers_that_wait_for_slow_readers_are_not_cut() {
             connections.push((steps, connection));
         }
         wires.origin.wait_until(BOUND, |stats| stats.requests == 16).await.unwrap();
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        answers_lie_ready(&wires).await;
         wires.gateway.signal("TERM");
         for (steps, mut connection) in connections.into_iter().rev() {
             let answer =
                 connection.read_response().await.unwrap_or_else(|error| panic!("{steps}: {error:?}"));
             assert_eq!((answer.status(), answer.body.len(), answer.is_complete()), (200, steps * STEP, true));
             assert_eq!(connection.read_to_end().await.ending, Ending::Fin);
-            tokio::time::sleep(Duration::from_millis(30)).await;
+            if steps > 14 {
+                // It is stopping, and waits for those who have not read yet: 7 MiB are more than the system takes.
+                let refused = wires.gateway.get("/0", &[]).await;
+                expect::refused(&refused, 503, "outcome=rejected, reason=draining");
+            }
         }
         assert_eq!(wires.gateway.wait().code(), Some(0));
     });
+}
+
+/// Waits until nothing moves any more: no place and no connection is given back while the gateway is asked twenty times.
+async fn answers_lie_ready(wires: &Wires) {
+    let held = async || {
+        let metrics = wires.gateway.metrics().await;
+        let in_use = metrics.sum("backstop_upstream_connections", &["state=\"in_use\""]);
+        (metrics.in_flight(), in_use, wires.origin.stats().finished)
+    };
+    let waiting = async {
+        let (mut before, mut same) = (held().await, 0);
+        while same < 20 {
+            let now = held().await;
+            same = if now == before { same + 1 } else { 0 };
+            before = now;
+        }
+    };
+    tokio::time::timeout(BOUND, waiting).await.expect("it comes to rest");
 }
 
 /// What does not finish in time is cut, and the stop is a success all the same.

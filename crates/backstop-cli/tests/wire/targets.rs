@@ -1,5 +1,7 @@
 //! The target of a request, on its way through.
 
+use backstop_lab::origin::{Answer, Behaviour};
+
 use crate::raw::{Wires, direct};
 use crate::support::{Policy, run};
 
@@ -50,6 +52,40 @@ fn the_absolute_form_decides_the_host() {
             said.refused_with(400, bad);
         }
         assert_eq!(wires.origin.count(), 1);
+    });
+}
+
+/// RFC 9110 section 7.4: who asks for `https` on a connection that is none asks at the wrong place, unless it is a proxy that
+/// is trusted; and then an answer for one scheme is no copy for the other.
+#[test]
+fn another_scheme_is_served_to_the_trusted_and_is_another_copy() {
+    let get =
+        |target: &str| format!("GET {target} HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n");
+    run(async {
+        let wires = Wires::open().await;
+        wires.say(get("https://shop.example/p/1")).await.refused_with(421, "https");
+        assert_eq!(wires.origin.count(), 0);
+        assert_eq!(wires.say(get("HTTP://shop.example/p/1")).await.statuses(), [200]);
+
+        let trusting = Wires::with(|origin| {
+            Policy::empty()
+                .gateway("trusted = [\"127.0.0.1\"]")
+                .dependency("catalog", origin, "")
+                .route(
+                    "read.public_read",
+                    "match = \"GET /p/{id}\"\ndependency = \"catalog\"\ndeadline = \"2s\"\nin_flight = 8\nmax_age = \"60s\"",
+                )
+        })
+        .await;
+        trusting.origin.default(Answer::json("{}"));
+        assert_eq!(trusting.say(get("https://shop.example/p/1")).await.statuses(), [200]);
+        let [request] = &trusting.origin.requests()[..] else { panic!("one request") };
+        assert_eq!(request.header("x-forwarded-proto"), Some("https"));
+        trusting.origin.default(Behaviour::status(503));
+        let secured = trusting.say(get("https://shop.example/p/1")).await;
+        assert_eq!(secured.statuses(), [200], "the copy");
+        let plain = trusting.say(get("http://shop.example/p/1")).await;
+        assert_eq!(plain.statuses(), [503], "it is another resource");
     });
 }
 

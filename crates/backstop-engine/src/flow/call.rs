@@ -246,6 +246,19 @@ impl Flow {
         Some(until)
     }
 
+    /// The call was allowed and then not begun: what was taken for it comes back, and nothing is counted against the
+    /// dependency.
+    pub(super) fn not_begun(&mut self, reason: NotAsked) -> State {
+        if let Some(ticket) = self.ticket.take() {
+            ticket.unused();
+        }
+        if let Some(retry) = &mut self.retry {
+            retry.is_made = false;
+        }
+        self.cut = None;
+        self.not_asked(reason)
+    }
+
     /// The dependency was not asked: if it had failed before, that stays the cause.
     pub(super) fn not_asked(&mut self, reason: NotAsked) -> State {
         self.end_retry();

@@ -96,12 +96,17 @@ impl Flow {
             Event::Failed { attempt, failure } if self.is_current(attempt) => {
                 self.state = self.failed(failure, None, now.mono)
             }
+            Event::NotAsked { attempt, reason } if self.expects_head_of(attempt) => {
+                self.state = self.not_begun(reason);
+            }
             Event::Propagated { attempt } if self.is_current(attempt) => {
                 self.state = State::Answer(self.propagate(attempt, now.mono));
             }
-            Event::Head { .. } | Event::Body { .. } | Event::Failed { .. } | Event::Propagated { .. } => {
-                self.late();
-            }
+            Event::Head { .. }
+            | Event::Body { .. }
+            | Event::Failed { .. }
+            | Event::NotAsked { .. }
+            | Event::Propagated { .. } => self.late(),
             Event::Cached(cached) => self.cached(cached, now),
             Event::Filled(filled) => self.filled(filled, now),
             Event::Copy(copy) => {

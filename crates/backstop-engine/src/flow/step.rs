@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::admission::{ClassShare, Permit};
 use crate::composed::PartFacts;
-use crate::failure::{Cause, Failure};
+use crate::failure::{Cause, Failure, NotAsked};
 use crate::policy::DependencyId;
 use crate::resource::{ResourcePermit, ResourcePermits};
 use crate::snapshot::CopyFacts;
@@ -44,7 +44,8 @@ pub enum Step {
         /// No longer than this.
         until: Mono,
     },
-    /// Call the dependency: [`Event::Head`], [`Event::Failed`], [`Event::TimeUp`] or [`Event::Propagated`].
+    /// Call the dependency: [`Event::Head`], [`Event::Failed`], [`Event::NotAsked`], [`Event::TimeUp`] or
+    /// [`Event::Propagated`].
     Attempt(Attempt),
     /// Wait before the call is made again: [`Event::TimeUp`] at `until`.
     Pause {
@@ -119,6 +120,13 @@ impl Places {
     }
 }
 
+impl Places {
+    /// What a call that is nobody's request takes up.
+    pub const fn of_a_probe(dependency: Permit, resources: ResourcePermits) -> Self {
+        Self::new(dependency, resources, None, None)
+    }
+}
+
 impl From<Permit> for Places {
     /// A place at a dependency alone.
     fn from(dependency: Permit) -> Self {
@@ -156,6 +164,14 @@ pub enum Event {
         attempt: AttemptId,
         /// How.
         failure: Failure,
+    },
+    /// The call was not begun after all: no connection was free in time, or the time was over before anything was done.
+    /// Nobody is blamed for it.
+    NotAsked {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// Why.
+        reason: NotAsked,
     },
     /// The attempt ended in an error that nobody classified; it goes to the caller unchanged.
     Propagated {

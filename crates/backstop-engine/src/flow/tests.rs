@@ -7,7 +7,7 @@
 //! | `contract` | the contract's own sentences, each with its values written out |
 //! | `table` | every class, failure, status, copy and method against the reference |
 //! | `cached` | reads through a shared cache |
-//! | `evidence`, `lane`, `queue`, `late`, `parts`, `settlement`, `stand_ins`, `time`, `trace` | one subject each |
+//! | `evidence`, `lane`, `queue`, `not_begun`, `late`, `parts`, `settlement`, `stand_ins`, `time`, `trace` | one subject each |
 //! | `naive`, `request`, `model`, `ends`, `requests`, `worlds`, `world`, `checks`, `property` | many flows at once against plain counters |
 //! | `crowd` | thousands of flows that are cancelled or panic |
 //! | `faults` | faults that were found and repaired, one kind each |
@@ -23,6 +23,7 @@ mod lane;
 mod late;
 mod model;
 mod naive;
+mod not_begun;
 mod parts;
 mod property;
 mod queue;

@@ -1,9 +1,11 @@
 //! Breakers, ramps, retries, shared resources and stand-ins.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use backstop_engine::alternative::NoAlternative;
 use backstop_engine::health::{Phase, Signal};
+use backstop_engine::policy::DependencyId;
 use backstop_engine::resource::ResourceRefusal;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
@@ -119,13 +121,13 @@ impl Everything {
     fn stand_ins(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let help = "How often a dependency did not stand in for another";
         let mut refused = series(encoder, "backstop_stand_in_refused", help, MetricType::Counter)?;
-        for dependency in self.0.backstop.engine().dependencies() {
+        let engine = self.0.backstop.engine();
+        let named: BTreeSet<u16> =
+            engine.routes().iter().filter_map(|route| Some(route.rules.alternative?.dependency.0)).collect();
+        for dependency in named.into_iter().map(|id| engine.dependency(DependencyId(id))) {
             for why in NoAlternative::ALL {
-                let count = dependency.stand_in.refused(why);
-                if count > 0 {
-                    let labels = vec![("dependency", &*dependency.rules.name), ("reason", why.token())];
-                    refused.count(&labels, count)?;
-                }
+                let labels = vec![("dependency", &*dependency.rules.name), ("reason", why.token())];
+                refused.count(&labels, dependency.stand_in.refused(why))?;
             }
         }
         Ok(())

@@ -3,6 +3,8 @@
 //! - Nothing begins at or after the end of the call's time: the clock is read before every lookup, every connect and
 //!   every request.
 //! - Whatever fails here fails with nothing sent, so the next address may be asked while there is time.
+//! - A connect that ran and did not come about is the dependency's failure. That no place came free, or that the time was
+//!   over before anything was begun, is our own lateness: the dependency was not asked.
 //! - An address that could not be connected to is passed over for a while as long as there is another.
 //! - Who drops the call here cancels the connect, and the place is free at once.
 
@@ -12,7 +14,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use backstop::upstream::Progress;
-use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
+use backstop_engine::failure::{Cause, Failure, FailureKind, NotAsked, Phase, Sent};
 use backstop_engine::time::Mono;
 use tokio::net::TcpStream;
 
@@ -25,28 +27,36 @@ use super::resolve::{Known, Name};
 use super::settings::Address;
 use super::upload::RequestBody;
 
-/// The time was over before anything was sent.
-const TOO_LATE: Failure = Failure::new(FailureKind::ConnectTimeout, Phase::Connect, Sent::No);
+/// The connection came about when the time was over.
+const CONNECTED_TOO_LATE: Failure = Failure::new(FailureKind::ConnectTimeout, Phase::Connect, Sent::No);
+
+/// The time was over before anything was begun.
+const TOO_LATE: Cause = Cause::NotAsked(NotAsked::TooLate);
 
 /// Nobody knows where it is.
 const UNKNOWN: Failure = Failure::new(FailureKind::Dns, Phase::Resolve, Sent::No);
 
 impl<B: RequestBody> Lane<B> {
     /// A connection on which a request may be begun now, and what time it is now.
-    pub(super) async fn lease(&self, until: Mono, progress: &Progress) -> Result<(Lease<B>, Mono), Failure> {
+    pub(super) async fn lease(&self, until: Mono, progress: &Progress) -> Result<(Lease<B>, Mono), Cause> {
         let shared = self.shared();
         let mut tried = Vec::new();
-        let mut failure = TOO_LATE;
+        // What became of the addresses that were tried.
+        let mut failed: Option<Failure> = None;
         loop {
+            // An address that failed is the reason, whatever then hinders the next one.
+            let or_late = |reason| failed.map_or(Cause::NotAsked(reason), Cause::Failed);
+            let mut late = NotAsked::TooLate;
             let mut now = shared.clock.mono();
             if now >= until {
-                return Err(failure);
+                return Err(or_late(late));
             }
-            let endpoint = shared.choose(&tried, now).ok_or(failure)?;
+            let endpoint = shared.choose(&tried, now).ok_or(or_late(late))?;
             let found = match shared.find(self.shelf(), endpoint, now) {
                 Some(found) => found,
                 None => {
-                    let found = self.wait(endpoint, until, progress).await?;
+                    late = NotAsked::PoolTimeout;
+                    let found = self.wait(endpoint, until, progress).await.ok_or(or_late(late))?;
                     now = shared.clock.mono();
                     found
                 }
@@ -58,9 +68,9 @@ impl<B: RequestBody> Lane<B> {
                 Found::Place(place) if now < until => self.open(endpoint, place, until, progress).await,
                 Found::Rested(connection) => {
                     self.rest(connection);
-                    return Err(failure);
+                    return Err(or_late(late));
                 }
-                Found::Place(_) => return Err(failure),
+                Found::Place(_) => return Err(or_late(late)),
             };
             match opened {
                 Ok(lease) => {
@@ -69,31 +79,32 @@ impl<B: RequestBody> Lane<B> {
                         return Ok((lease, now));
                     }
                     lease.finish(true);
-                    return Err(TOO_LATE);
+                    return Err(Cause::Failed(CONNECTED_TOO_LATE));
                 }
-                Err(why) => {
+                Err(Cause::NotAsked(reason)) => return Err(or_late(reason)),
+                Err(Cause::Failed(failure)) => {
                     tried.push(endpoint);
-                    failure = why;
+                    failed = Some(failure);
                 }
             }
         }
     }
 
-    /// Waits for a connection of a call that has ended to be closed, or to go to rest.
-    async fn wait(&self, endpoint: usize, until: Mono, progress: &Progress) -> Result<Found<B>, Failure> {
+    /// Waits for a connection of a call that has ended to be closed, or to go to rest. `None` if none did in time.
+    async fn wait(&self, endpoint: usize, until: Mono, progress: &Progress) -> Option<Found<B>> {
         let shared = self.shared();
-        progress.enter(Phase::Connect);
+        progress.enter(Phase::Queue);
         let waiting = shared.places.wait();
         loop {
             let mut freed = pin!(waiting.freed());
             freed.as_mut().enable();
             if let Some(found) = shared.find(self.shelf(), endpoint, shared.clock.mono()) {
-                return Ok(found);
+                return Some(found);
             }
             tokio::select! {
                 biased;
                 () = freed => {}
-                () = shared.clock.sleep_until(until) => return Err(TOO_LATE),
+                () = shared.clock.sleep_until(until) => return None,
             }
         }
     }
@@ -104,20 +115,20 @@ impl<B: RequestBody> Lane<B> {
         place: Place,
         until: Mono,
         progress: &Progress,
-    ) -> Result<Lease<B>, Failure> {
+    ) -> Result<Lease<B>, Cause> {
         let shared = self.shared();
         let flight = Flight::begin(self, endpoint);
-        let at = shared.endpoint(endpoint).ok_or(UNKNOWN)?;
+        let at = shared.endpoint(endpoint).ok_or(Cause::Failed(UNKNOWN))?;
         let stream = match (&at.address, &at.name) {
             (Address::Literal(address), _) => self.connect(at, &[*address], until, progress).await?,
             (Address::Name { .. }, Some(name)) => {
-                let addresses = self.resolve(name, progress).await?;
+                let addresses = self.resolve(name, progress).await.map_err(Cause::Failed)?;
                 self.connect(at, &addresses, until, progress).await?
             }
-            (Address::Name { .. }, None) => return Err(UNKNOWN),
+            (Address::Name { .. }, None) => return Err(Cause::Failed(UNKNOWN)),
         };
         let refused = Failure::new(FailureKind::Connect, Phase::Connect, Sent::No);
-        let (link, task) = shared.protocol.open(stream, place).await.ok_or(refused)?;
+        let (link, task) = shared.protocol.open(stream, place).await.ok_or(Cause::Failed(refused))?;
         self.spawn(task);
         Ok(Lease::opened(Connection { link, home: Arc::clone(self.shelf()), endpoint }, flight))
     }
@@ -149,9 +160,9 @@ impl<B: RequestBody> Lane<B> {
         addresses: &[SocketAddr],
         until: Mono,
         progress: &Progress,
-    ) -> Result<TcpStream, Failure> {
+    ) -> Result<TcpStream, Cause> {
         let shared = self.shared();
-        let mut failure = TOO_LATE;
+        let mut cause = TOO_LATE;
         // Every other time from another one of a name's addresses.
         let first = shared.next_turn(addresses.len());
         for address in addresses.iter().cycle().skip(first).take(addresses.len()) {
@@ -175,11 +186,11 @@ impl<B: RequestBody> Lane<B> {
                 }
                 Err(kind) => {
                     at.pass_over(now.after(shared.settings.rest));
-                    failure = Failure::new(kind, Phase::Connect, Sent::No);
+                    cause = Cause::Failed(Failure::new(kind, Phase::Connect, Sent::No));
                 }
             }
         }
-        Err(failure)
+        Err(cause)
     }
 }
 

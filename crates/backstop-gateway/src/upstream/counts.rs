@@ -20,7 +20,7 @@ pub enum Closed {
     Answered,
     /// The exchange failed.
     Failed,
-    /// The answer was not read to its end.
+    /// The request broke off, or its thread ended, before the exchange was over.
     Left,
     /// The call was abandoned, and its answer did not come within the hold or was too large.
     Abandoned,

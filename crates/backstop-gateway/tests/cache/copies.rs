@@ -57,7 +57,7 @@ fn a_copy_comes_back_whole_with_its_date() {
         let lane = world.lane();
         assert_eq!(get(&world, &lane, "/42").await, Cached::Absent);
         let stored = copy("{\"stars\":5}", Vec::new());
-        soon(lane.set_copy(&key("/42"), &stored, world.later())).await.expect("it is stored");
+        soon(lane.set_copy(&key("/42"), &stored, MINUTE, world.later())).await.expect("it is stored");
         assert_eq!(only_key(&server), b"backstop:1:4:shop3:/42-7:reviews2:es");
         world.hand.advance(MINUTE);
         assert_eq!(get(&world, &lane, "/42").await, Cached::Hit(Box::new(stored)));
@@ -78,7 +78,7 @@ fn a_copy_of_another_variant_is_a_miss_until_it_is_replaced() {
         for value in ["gzip", "br"] {
             let fields = vec![VaryField::of(ACCEPT_ENCODING, &encoding(value))];
             let stored = copy(value, fields);
-            soon(lane.set_copy(&key("/"), &stored, world.later())).await.expect("it is stored");
+            soon(lane.set_copy(&key("/"), &stored, MINUTE, world.later())).await.expect("it is stored");
             for asked in ["gzip", "br"] {
                 let found = soon(lane.get_copy(&key("/"), &encoding(asked), world.later())).await;
                 let expected = match asked == value {
@@ -100,7 +100,7 @@ fn no_damage_is_ever_served() {
         let world = World::new(server.address);
         let lane = world.lane();
         let stored = copy("body", Vec::new());
-        soon(lane.set_copy(&key("/"), &stored, world.later())).await.expect("it is stored");
+        soon(lane.set_copy(&key("/"), &stored, MINUTE, world.later())).await.expect("it is stored");
         let name = only_key(&server);
         let mut look = server.look();
         let whole: Vec<u8> = redis::cmd("GET").arg(&name).query(&mut look).expect("the value");
@@ -128,7 +128,9 @@ fn a_copy_of_another_key_is_never_served_and_the_connection_is_not_trusted_any_m
     on_a_thread(async {
         let world = World::new(server.address);
         let lane = world.lane();
-        soon(lane.set_copy(&key("/a"), &copy("a", Vec::new()), world.later())).await.expect("it is stored");
+        soon(lane.set_copy(&key("/a"), &copy("a", Vec::new()), MINUTE, world.later()))
+            .await
+            .expect("it is stored");
         let (name, moved) = (only_key(&server), b"backstop:1:4:shop2:/b-7:reviews2:es");
         redis::cmd("COPY").arg(&name).arg(moved).exec(&mut server.look()).expect("copied");
         assert_eq!(get(&world, &lane, "/b").await, Cached::Damaged);
@@ -145,16 +147,16 @@ fn a_copy_that_is_larger_than_allowed_is_neither_stored_nor_read() {
     on_a_thread(async {
         let (large, until) = (copy(&"x".repeat(10_000), Vec::new()), START.after(MINUTE));
         let before = World::new(server.address);
-        soon(before.lane().set_copy(&key("/"), &large, until)).await.expect("it is stored");
+        soon(before.lane().set_copy(&key("/"), &large, MINUTE, until)).await.expect("it is stored");
         let mut smaller = settings(server.address);
         smaller.value_bytes = 5_000;
         let world = World::with(smaller);
         let lane = world.lane();
         assert_eq!(get(&world, &lane, "/").await, Cached::Damaged);
-        let refused = soon(lane.set_copy(&key("/"), &large, until)).await;
+        let refused = soon(lane.set_copy(&key("/"), &large, MINUTE, until)).await;
         assert_eq!(refused.map_err(|error| error.token()), Err("too_large"));
         let small = copy("x", Vec::new());
-        soon(lane.set_copy(&key("/"), &small, until)).await.expect("it is stored");
+        soon(lane.set_copy(&key("/"), &small, MINUTE, until)).await.expect("it is stored");
         assert_eq!(get(&world, &lane, "/").await, Cached::Hit(Box::new(small)));
         assert_eq!(world.counts().opened, 1, "the connection bore it");
     });

@@ -33,7 +33,7 @@ pub(crate) fn on_a_thread<F: Future>(test: F) -> F::Output {
 }
 
 pub(crate) fn settings(address: SocketAddr) -> CacheSettings {
-    CacheSettings::new(vec![address.into()], MINUTE, TIMEOUT, CONNECT)
+    CacheSettings::new(vec![address.into()], TIMEOUT, CONNECT)
 }
 
 /// One cache.

@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use tokio::task::yield_now;
 
 use crate::origin::Origin;
-use crate::support::{Bytestream, OK, SECOND, Whole, World, fed, get, on_a_thread, request, soon};
+use crate::support::{Bytestream, OK, SECOND, Whole, World, fed, get, on_a_thread, request};
 
 /// An origin that answers when it is told to.
 fn patient(answer: String) -> (Origin, Arc<Semaphore>) {
@@ -169,20 +169,90 @@ fn an_unwanted_answer_that_is_too_large_costs_the_connection() {
     });
 }
 
+/// An origin that answers at once with a head and three of five bytes, and with the rest when it is told to.
+fn halting() -> (Origin, Arc<Semaphore>) {
+    let go = Arc::new(Semaphore::new(0));
+    let origin = Origin::start({
+        let go = Arc::clone(&go);
+        move |mut peer| {
+            let go = Arc::clone(&go);
+            async move {
+                while peer.head().await.is_some() {
+                    peer.say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc").await;
+                    go.acquire().await.expect("open").forget();
+                    peer.say("de").await;
+                }
+            }
+        }
+    });
+    (origin, go)
+}
+
+/// The head says nothing about the work: the origin goes on with the rest of its answer.
 #[test]
-fn a_client_that_leaves_in_the_middle_of_the_answer_frees_the_place_at_once() {
-    let (origin, go) = patient("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc".to_owned());
+fn a_call_that_is_left_in_the_middle_of_its_answer_keeps_its_place_until_the_answer_has_ended() {
+    let (origin, go) = halting();
+    on_a_thread(async {
+        let world = World::new(origin.address, 1);
+        let lane = world.pool.lane();
+        let answer = lane.call(world.attempt(), get(), &Progress::new()).await.expect("a head");
+        drop(answer);
+        let_everything_run().await;
+        assert_eq!((world.limit.in_flight(), world.counts().open), (1, 1));
+        assert_eq!((world.counts().abandoned, world.counts().abandoned_now), (1, 1));
+        assert!(world.try_attempt().is_none(), "the origin is still working");
+
+        go.add_permits(1);
+        world.until(|counts| counts.abandoned_now == 0).await;
+        assert_eq!((world.limit.in_flight(), world.counts().idle), (0, 1));
+
+        go.add_permits(1);
+        let next = world.fetch(&lane, get()).await;
+        assert_eq!(
+            next,
+            Ok(Whole { status: 200, body: "abcde".to_owned() }),
+            "and nothing of the one before"
+        );
+        assert_eq!(origin.seen().accepted, 1, "over the same connection");
+    });
+}
+
+#[test]
+fn nor_longer_than_the_hold_in_the_middle_of_the_answer() {
+    let nanosecond = Duration::from_nanos(1);
+    for (hold, length) in [(Some(3 * SECOND), 3 * SECOND), (None, 10 * SECOND)] {
+        let (origin, _never) = halting();
+        on_a_thread(async {
+            let world = World::new(origin.address, 1);
+            let lane = world.pool.lane();
+            let mut attempt = world.attempt();
+            attempt.abandon_hold = hold;
+            drop(lane.call(attempt, get(), &Progress::new()).await.expect("a head"));
+            let_everything_run().await;
+            world.hand.advance(length - nanosecond);
+            let_everything_run().await;
+            assert_eq!((world.limit.in_flight(), world.counts().open), (1, 1));
+            world.hand.advance(nanosecond);
+            world.until(|counts| counts.open == 0).await;
+            assert_eq!(world.limit.in_flight(), 0);
+            assert_eq!(world.counts().closed[Closed::Abandoned as usize], 1);
+        });
+    }
+}
+
+/// What is left is too much to be read for nobody: the connection is closed, which the origin sees.
+#[test]
+fn a_large_rest_costs_the_connection() {
+    let body = "x".repeat(2 << 20);
+    let (origin, go) = patient(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()));
     on_a_thread(async {
         let world = World::new(origin.address, 1);
         let lane = world.pool.lane();
         go.add_permits(1);
-        let answer = lane.call(world.attempt(), get(), &Progress::new()).await.expect("a head");
-        assert_eq!(world.limit.in_flight(), 1);
-        drop(answer);
-        assert_eq!(world.limit.in_flight(), 0);
-        assert_eq!(world.counts().closed[Closed::Left as usize], 1);
+        drop(lane.call(world.attempt(), get(), &Progress::new()).await.expect("a head"));
+        world.until(|counts| counts.closed[Closed::Abandoned as usize] == 1).await;
         world.until(|counts| counts.open == 0).await;
-        soon(origin.until(|seen| seen.open == 0)).await;
+        assert_eq!(world.limit.in_flight(), 0);
     });
 }
 

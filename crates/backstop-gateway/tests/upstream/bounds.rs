@@ -4,17 +4,24 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use backstop::upstream::{Progress, Upstream};
+use backstop::upstream::{CallError, Progress, Upstream};
 use backstop_engine::admission::Excess;
-use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
+use backstop_engine::failure::{Cause, NotAsked};
 use backstop_gateway::upstream::{Settings, Timed};
 use tokio::sync::{Barrier, Semaphore, oneshot};
 use tokio::task::{spawn_local, yield_now};
 
 use crate::origin::Origin;
-use crate::support::{OK, SECOND, Whole, World, failure, get, on_a_thread, soon, whole};
+use crate::support::{Answer, OK, SECOND, Whole, World, get, on_a_thread, soon, whole};
 
-const TOO_LATE: Failure = Failure::new(FailureKind::ConnectTimeout, Phase::Connect, Sent::No);
+/// What a call that gave no answer came to.
+fn cause(answer: Answer) -> Cause {
+    match answer {
+        Err(CallError::Failed(failure)) => Cause::Failed(failure),
+        Err(CallError::NotAsked(reason)) => Cause::NotAsked(reason),
+        other => panic!("no reason: {other:?}"),
+    }
+}
 
 #[test]
 fn many_callers_on_two_threads_share_few_connections() {
@@ -108,7 +115,7 @@ fn nothing_begins_once_the_time_is_over() {
                     let (until, progress) = (attempt.until, Progress::new());
                     tokio::select! {
                         biased;
-                        answer = lane.call(attempt, get(), &progress) => failure(answer),
+                        answer = lane.call(attempt, get(), &progress) => cause(answer),
                         () = world.clock.sleep_until(until) => progress.time_up(),
                     }
                 })
@@ -120,12 +127,13 @@ fn nothing_begins_once_the_time_is_over() {
         // Every waiter is told that there are places, and before any of them can run the time of all is over.
         world.pool.set_connections(64);
         world.hand.advance(10 * SECOND);
-        let mut failures = Vec::new();
+        let mut causes = Vec::new();
         for caller in callers {
-            failures.push(caller.await.expect("a caller ends"));
+            causes.push(caller.await.expect("a caller ends"));
         }
-        assert_eq!(failures.iter().filter(|failure| **failure == TOO_LATE).count(), 60);
-        assert_eq!(failures.iter().filter(|failure| failure.kind == FailureKind::ReadTimeout).count(), 4);
+        // Who waited for a connection has asked nobody, and nobody is to blame for it.
+        let count = |wanted: &str| causes.iter().filter(|cause| cause.token() == wanted).count();
+        assert_eq!((count("pool_timeout"), count("read_timeout")), (60, 4), "{causes:?}");
         world.until(|counts| counts.open == 0).await;
         origin.until(|seen| seen.open == 0).await;
         assert_eq!(origin.seen().accepted, 4);
@@ -142,13 +150,14 @@ fn a_call_whose_time_is_over_when_it_comes_does_nothing() {
         let lane = world.pool.lane();
         let mut attempt = world.attempt();
         attempt.until = world.clock.mono();
-        assert_eq!(failure(lane.call(attempt, get(), &Progress::new()).await), TOO_LATE);
+        let too_late = Cause::NotAsked(NotAsked::TooLate);
+        assert_eq!(cause(lane.call(attempt, get(), &Progress::new()).await), too_late);
 
         // Nor does it take a connection that rests.
         assert_eq!(world.fetch(&lane, get()).await, Ok(Whole::ok()));
         let mut attempt = world.attempt();
         attempt.until = world.clock.mono();
-        assert_eq!(failure(lane.call(attempt, get(), &Progress::new()).await), TOO_LATE);
+        assert_eq!(cause(lane.call(attempt, get(), &Progress::new()).await), too_late);
         assert_eq!((world.counts().idle, world.limit.in_flight()), (1, 0));
         assert_eq!(origin.seen().heads.len(), 1);
     });

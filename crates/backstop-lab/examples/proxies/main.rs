@@ -10,6 +10,7 @@ mod proxies;
 mod work;
 
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use process::Failed;
 use work::{Measured, WORKS, Work};
@@ -20,7 +21,7 @@ const ROUNDS: usize = 5;
 fn main() -> Result<(), Failed> {
     let backstop = backstop_binary()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    process::pin_self_to_core(1)?;
+    pin_self_to_core(1)?;
     println!("CPU per answered request, median of {ROUNDS} interleaved rounds (smallest to largest)\n");
     println!("{:<34} {:>24} {:>24} {:>8}", "work", "nginx", "Backstop", "ratio");
     for work in WORKS {
@@ -41,6 +42,16 @@ fn main() -> Result<(), Failed> {
     }
     println!("\nOnly the ratios of one run count; absolute figures move with the machine.");
     Ok(())
+}
+
+/// Load and origin stay off the core of the proxy.
+fn pin_self_to_core(core: u32) -> Result<(), Failed> {
+    let pid = std::process::id().to_string();
+    let pinned = Command::new("taskset")
+        .args(["-a", "-p", "-c", &core.to_string(), &pid])
+        .stdout(Stdio::null())
+        .status()?;
+    if pinned.success() { Ok(()) } else { Err("taskset cannot pin this process".into()) }
 }
 
 fn backstop_binary() -> Result<PathBuf, Failed> {

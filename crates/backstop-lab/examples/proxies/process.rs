@@ -13,10 +13,15 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a program on core 0, in a folder that goes with it.
-    pub(crate) fn start(program: &Path, arguments: &[&str], folder: PathBuf) -> Result<Self, Failed> {
+    /// Starts a program on these cores (`0`, say, or `0-1`), in a folder that goes with it.
+    pub(crate) fn start(
+        program: &Path,
+        arguments: &[&str],
+        folder: PathBuf,
+        cores: &str,
+    ) -> Result<Self, Failed> {
         let child = Command::new("taskset")
-            .args(["-c", "0"])
+            .args(["-c", cores])
             .arg(program)
             .args(arguments)
             .current_dir(&folder)
@@ -27,10 +32,15 @@ impl Process {
         Ok(Self { child, folder })
     }
 
+    /// Its number.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Time on a core so far, of all threads.
     pub(crate) fn cpu(&self) -> Result<Duration, Failed> {
         let mut total = 0;
-        for task in std::fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
+        for task in std::fs::read_dir(format!("/proc/{}/task", self.pid()))? {
             let text = std::fs::read_to_string(task?.path().join("schedstat"))?;
             total += text.split_whitespace().next().unwrap_or("0").parse::<u64>()?;
         }
@@ -59,14 +69,4 @@ pub(crate) fn folder() -> Result<PathBuf, Failed> {
 /// A port that nobody listens on at this moment.
 pub(crate) fn free_port() -> Result<u16, Failed> {
     Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
-}
-
-/// Load and origin stay off the core of the proxy.
-pub(crate) fn pin_self_to_core(core: u32) -> Result<(), Failed> {
-    let pid = std::process::id().to_string();
-    let pinned = Command::new("taskset")
-        .args(["-a", "-p", "-c", &core.to_string(), &pid])
-        .stdout(Stdio::null())
-        .status()?;
-    if pinned.success() { Ok(()) } else { Err("taskset cannot pin this process".into()) }
 }

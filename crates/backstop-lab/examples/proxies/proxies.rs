@@ -35,7 +35,7 @@ pub(crate) fn backstop(work: Work, binary: &Path) -> Result<Proxy, Failed> {
          [route.all.{class}]\nmatch = \"GET /{{rest*}}\"\ndependency = \"origin\"\ndeadline = \"2s\"\nin_flight = {in_flight}\n{limit}"
     );
     std::fs::write(folder.join("policy.toml"), policy)?;
-    let process = Process::start(&std::path::absolute(binary)?, &["run", "policy.toml"], folder)?;
+    let process = Process::start(&std::path::absolute(binary)?, &["run", "policy.toml"], folder, "0")?;
     Ok(Proxy { process, listen: loopback(listen), origin: loopback(origin) })
 }
 
@@ -70,6 +70,6 @@ pub(crate) fn nginx(work: Work) -> Result<Proxy, Failed> {
         .find(|path| path.exists());
     let program = program.ok_or("nginx is not installed; scripts/test-servers installs it")?;
     let prefix = format!("{}/", folder.display());
-    let process = Process::start(program, &["-p", &prefix, "-c", "nginx.conf", "-e", "stderr"], folder)?;
+    let process = Process::start(program, &["-p", &prefix, "-c", "nginx.conf", "-e", "stderr"], folder, "0")?;
     Ok(Proxy { process, listen: loopback(listen), origin: loopback(origin) })
 }

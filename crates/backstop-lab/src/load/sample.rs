@@ -92,6 +92,10 @@ pub struct Sample {
     pub outcome: Option<String>,
     /// `source` of the `Backstop` field.
     pub source: Option<String>,
+    /// `reason` of the `Backstop` field.
+    pub reason: Option<String>,
+    /// `age` of the `Backstop` field, in whole seconds.
+    pub age_s: Option<i64>,
     /// Name in lower case and value of the selected header lines that the answer has.
     pub headers: Vec<(String, String)>,
     /// Length of the body received.

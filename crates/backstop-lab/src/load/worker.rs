@@ -35,6 +35,8 @@ async fn send(shared: &Shared, job: Job, kept: Option<Connection>) -> (Sample, O
         failure: None,
         outcome: None,
         source: None,
+        reason: None,
+        age_s: None,
         headers: Vec::new(),
         body_bytes: 0,
         right: None,
@@ -78,7 +80,10 @@ fn describe(shared: &Shared, response: &Response, sample: &mut Sample) {
     sample.failure = Failure::of_body(response.completeness);
     sample.body_bytes = response.body.len() as u64;
     match response.mark() {
-        Ok(Some(mark)) => (sample.outcome, sample.source) = (Some(mark.outcome), mark.source),
+        Ok(Some(mark)) => {
+            (sample.outcome, sample.source) = (Some(mark.outcome), mark.source);
+            (sample.reason, sample.age_s) = (mark.reason, mark.age_s);
+        }
         Ok(None) => {}
         Err(_) => sample.outcome = Some("unreadable".to_owned()),
     }

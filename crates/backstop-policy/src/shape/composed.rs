@@ -40,7 +40,7 @@ table! {
         /// Where it stands in the object: a JSON Pointer (RFC 6901) each of whose steps is an object's member. No part stands
         /// within another.
         "at" at: Pointer = Required;
-        /// The route that answers it: `direct`, `public_read` or `optional`.
+        /// The route that answers it, of any class but `composed`; a `direct` one without `idle`.
         "route" route: Name = Required;
         /// The path that the route is asked for: literals, and parameters of this route's own `match`. The route must match it
         /// whatever the parameters are.

@@ -156,9 +156,9 @@ impl Disk for FakeMedium {
 
     fn apply(&self, batch: &Batch) -> Result<Applied, DiskError> {
         let mut state = self.state();
-        let stalled = |state: &mut State| state.stalled && state.failing.is_none();
-        state.waits = stalled(&mut state);
+        state.waits = state.stalled && state.failing.is_none();
         self.0.change.notify_all();
+        let stalled = |state: &mut State| state.stalled && state.failing.is_none();
         let mut state = self.0.change.wait_while(state, stalled).unwrap_or_else(PoisonError::into_inner);
         state.waits = false;
         if let Some(error) = &state.failing {

@@ -1,5 +1,7 @@
 //! The steps of an HTTP exchange.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +14,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, RANGE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, response};
+use http_body::Body;
 
 use crate::body::{Collected, Prefix, collect};
 use crate::budget::Held;
@@ -239,13 +242,24 @@ where
         Event::Filled(filled)
     }
 
-    fn let_go(&mut self) {
-        self.answer = Answer::None;
+    async fn let_go(&mut self) {
+        /// What is longer is not worth it.
+        const REST_BYTES: usize = 64 * 1024;
+        let Answer::Streaming { mut body, .. } = std::mem::replace(&mut self.answer, Answer::None) else {
+            return;
+        };
+        let mut read = 0;
+        while read <= REST_BYTES {
+            match poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+                Some(Ok(frame)) => read += frame.data_ref().map_or(0, Bytes::len),
+                Some(Err(_)) | None => return,
+            }
+        }
     }
 
     async fn call(&mut self, attempt: Attempt, progress: &Progress) -> Event {
         let id = attempt.id;
-        self.let_go();
+        self.answer = Answer::None;
         // Content is gone with the first attempt; the flow repeats only what has none.
         let Some(body) = self.body.take().or_else(|| self.upstream.no_content()) else {
             return Event::Propagated { attempt: id };
@@ -268,6 +282,7 @@ where
                 Event::Head { attempt: id, head: facts }
             }
             Err(CallError::Failed(failure)) => Event::Failed { attempt: id, failure },
+            Err(CallError::NotAsked(reason)) => Event::NotAsked { attempt: id, reason },
             Err(CallError::Client(fault)) => Event::ClientFault(fault),
             Err(CallError::Unclassified(error)) => {
                 self.answer = Answer::Unclassified(error);

@@ -204,5 +204,6 @@ fn a_file_that_could_be_opened_only_later_still_tells_that_the_clock_ran_back() 
     }
     assert_eq!(shop.backstop.keep_house().wall_trust, WallTrust::RanBack);
     shop.catalog.does(REFUSED);
-    assert_eq!(shop.line(get(PRODUCT)), "503; outcome=rejected, reason=clock, cause=connect");
+    let line = shop.send(get(PRODUCT)).reply_after_disk().line();
+    assert_eq!(line, "503; outcome=rejected, reason=clock, cause=connect");
 }

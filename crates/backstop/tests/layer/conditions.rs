@@ -146,13 +146,10 @@ fn a_304_is_never_stored_as_an_answer() {
     assert_eq!(age_afterwards(&shop), "none");
 }
 
+type Fields<'a> = &'a [(&'a str, &'a str)];
+
 /// The reason of the answer some time after a read and a 304 that confirmed it a second later.
-fn reason_after_304(
-    first: &[(&str, &str)],
-    confirmed: &[(&str, &str)],
-    overridden: bool,
-    later: u32,
-) -> String {
+fn reason_after_304(first: Fields<'_>, confirmed: Fields<'_>, overridden: bool, later: u32) -> String {
     let shop = Shop::open(description_with(|read| read.override_origin = overridden));
     let tag = [("etag", "\"e1\"")];
     shop.warm(get(PRODUCT), answers(200, &[&tag, first].concat(), "hello"));
@@ -176,7 +173,7 @@ fn a_304_lifts_nothing_that_the_origin_forbade_and_did_not_take_back() {
     let expires = ("expires", "Mon, 30 Nov 2026 00:00:31 GMT");
     let must = ("cache-control", "must-revalidate");
     let targeted = ("backstop-cache-control", "max-age=30, must-revalidate");
-    let cases: [(&[(&str, &str)], &[(&str, &str)], u32, &str); 14] = [
+    let cases: [(Fields<'_>, Fields<'_>, u32, &str); 14] = [
         (&[strict], &[], 29, "200 29 connect"),
         (&[strict], &[], 45, "503 - forbidden"),
         (&[strict], &[("x-other", "1")], 30, "503 - forbidden"),

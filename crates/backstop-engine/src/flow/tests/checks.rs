@@ -117,7 +117,8 @@ impl World {
                 .filter(|(_, count)| *count > 0)
                 .collect();
             assert_eq!(failures, expected.failures);
-            let ends = expected.answers + expected.abandoned + failures.values().sum::<u64>();
+            let failed = failures.values().sum::<u64>();
+            let ends = expected.answers + expected.abandoned + failed + expected.not_begun;
             assert_eq!(dependency.tally.attempts(), ends, "each call once");
         }
     }

@@ -186,6 +186,17 @@ impl Model {
         paused
     }
 
+    /// The call was allowed and then not begun: what was taken for it comes back.
+    pub(super) fn not_begun(&mut self, request: &mut Request, now: u64) {
+        let ticket = request.ticket.take();
+        let calls = self.dependency(request);
+        calls.not_begun += 1;
+        calls.end(ticket, Fate::Unused, now);
+        request.cut = None;
+        request.retry_is_made = false;
+        request.phase = Phase::Elsewhere { cause: Trouble::not_asked("pool_timeout") };
+    }
+
     pub(super) fn erred(&mut self, request: &mut Request, now: u64) {
         self.dependency(request).answers += 1;
         self.ended(request, false, now);

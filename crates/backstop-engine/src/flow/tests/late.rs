@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Engine;
+use crate::failure::NotAsked;
 use crate::flow::{AttemptId, BodyFacts, ClientFault, Event, Step};
 use crate::policy::DependencyId;
 
@@ -16,11 +17,12 @@ fn late_results(engine: &Arc<Engine>) -> u64 {
 }
 
 /// Everything that can be said about an attempt.
-fn results_of(attempt: AttemptId) -> [Event; 4] {
+fn results_of(attempt: AttemptId) -> [Event; 5] {
     [
         Event::Head { attempt, head: head(503) },
         Event::Body { attempt, body: BodyFacts::Whole { correct: false, storable: false } },
         Event::Failed { attempt, failure: TIMED_OUT },
+        Event::NotAsked { attempt, reason: NotAsked::TooLate },
         Event::Propagated { attempt },
     ]
 }
@@ -35,13 +37,13 @@ fn a_result_of_another_attempt_changes_only_the_late_counter() {
             flow.on(event, at(START));
         }
     }
-    assert_eq!(late_results(&engine), 8);
+    assert_eq!(late_results(&engine), 10);
     flow.on(Event::Head { attempt: call.id, head: head(200) }, at(START));
     assert!(matches!(flow.step(at(START)), Step::Collect { .. }));
     for event in results_of(AttemptId(2)) {
         flow.on(event, at(START));
     }
-    assert_eq!(late_results(&engine), 12);
+    assert_eq!(late_results(&engine), 15);
     assert!(matches!(flow.step(at(START)), Step::Collect { .. }));
     flow.on(Event::Body { attempt: call.id, body: GOOD }, at(START));
     let Step::Done(decision) = flow.step(at(START)) else { panic!("not done") };
@@ -83,7 +85,7 @@ fn an_answer_after_the_time_is_up_changes_nothing() {
     for event in results_of(call.id) {
         flow.on(event, at(START));
     }
-    assert_eq!(late_results(&engine), 4);
+    assert_eq!(late_results(&engine), 5);
     assert!(matches!(flow.step(at(START)), Step::Load { .. }));
     flow.on(Event::Copy(Ok(None)), at(START));
     let Step::Done(decision) = flow.step(at(START)) else { panic!("not done") };

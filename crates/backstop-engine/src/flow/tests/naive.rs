@@ -135,6 +135,8 @@ pub(super) struct Calls {
     pub(super) attempts: u64,
     pub(super) answers: u64,
     pub(super) abandoned: u64,
+    /// Calls that were allowed and then not begun.
+    pub(super) not_begun: u64,
     pub(super) late: u64,
     pub(super) failures: BTreeMap<&'static str, u64>,
     /// Only where there is a breaker.
@@ -158,6 +160,7 @@ impl Calls {
             attempts: 0,
             answers: 0,
             abandoned: 0,
+            not_begun: 0,
             late: 0,
             failures: BTreeMap::new(),
             health: None,

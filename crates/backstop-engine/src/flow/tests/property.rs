@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
+use crate::failure::NotAsked;
 use crate::flow::{AttemptId, BodyFacts, ClientFault, Event, Flow, HeadFacts, State, Trace};
 use crate::policy::RouteId;
 
@@ -39,7 +40,7 @@ proptest! {
     #[test]
     fn no_sequence_of_events_breaks_a_flow(
         route in 0..4_u16,
-        events in proptest::collection::vec((0..11_usize, 0..3_u32, 0..400_u64), 0..40),
+        events in proptest::collection::vec((0..12_usize, 0..3_u32, 0..400_u64), 0..40),
     ) {
         let World { engine, .. } = World::plain();
         let facts = super::support::GET;
@@ -77,6 +78,7 @@ fn anything(kind: usize, attempt: AttemptId, ms: u64) -> Event {
         7 => Event::Propagated { attempt },
         8 => Event::Copy(Ok(Some(copy_read_at(START)))),
         9 => Event::ClientWaited(Duration::from_millis(ms)),
+        10 => Event::NotAsked { attempt, reason: NotAsked::PoolTimeout },
         _ => Event::ClientFault(ClientFault::Slow),
     }
 }

@@ -95,6 +95,8 @@ pub(super) enum CallEnd {
     Failure,
     TimeUp,
     Error,
+    /// It was allowed and then not begun.
+    NotBegun,
 }
 
 /// Failures that a driver reports, and the words that they are counted under.
@@ -153,6 +155,10 @@ fn stored_copy() -> impl Strategy<Value = StoredCopy> {
 }
 
 fn call_end() -> impl Strategy<Value = CallEnd> {
+    prop_oneof![12 => body_end(), 1 => Just(CallEnd::NotBegun)]
+}
+
+fn body_end() -> impl Strategy<Value = CallEnd> {
     prop_oneof![
         6 => Just(CallEnd::Answer),
         3 => Just(CallEnd::Failure),
@@ -183,7 +189,7 @@ fn reply() -> impl Strategy<Value = Reply> {
     (
         stored_copy(),
         call_end(),
-        call_end(),
+        body_end(),
         status,
         any::<bool>(),
         degraded,
@@ -213,7 +219,7 @@ fn op(routes: usize, steps: Vec<u64>) -> BoxedStrategy<Op> {
     prop_oneof![
         200 => (0..routes, facts()).prop_map(|(route, facts)| Op::Begin { route, facts }),
         400 => (slot(), reply()).prop_map(|(slot, reply)| Op::Reply { slot, reply }),
-        40 => (slot(), 1..3_u32, 0..4_usize).prop_map(|(slot, other, kind)| Op::Late { slot, other, kind }),
+        40 => (slot(), 1..3_u32, 0..5_usize).prop_map(|(slot, other, kind)| Op::Late { slot, other, kind }),
         20 => (slot(), 0..100 * MS).prop_map(|(slot, ns)| Op::Waited { slot, ns }),
         15 => slot().prop_map(|slot| Op::Slow { slot }),
         30 => slot().prop_map(|slot| Op::Leave { slot }),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::admission::{ClassShare, OnRelease};
 use crate::engine::Engine;
-use crate::failure::Sent;
+use crate::failure::{NotAsked, Sent};
 use crate::flow::{
     AttemptId, BodyFacts, ClientFault, CopyAction, Decision, Event, Flow, HeadFacts, Places,
     Reply as Answered, RequestFacts, State, Step, Trace,
@@ -326,6 +326,7 @@ impl World {
             CallEnd::Failure => Event::Failed { attempt, failure },
             CallEnd::TimeUp => Event::TimeUp(if reply.is_over { None } else { Some(TIMED_OUT) }),
             CallEnd::Error => Event::Propagated { attempt },
+            CallEnd::NotBegun => Event::NotAsked { attempt, reason: NotAsked::PoolTimeout },
             CallEnd::Answer if is_collecting => {
                 let body = match reply.content {
                     Content::Whole { correct, storable } => BodyFacts::Whole { correct, storable },
@@ -361,6 +362,7 @@ impl World {
             }
             CallEnd::TimeUp => model.failed(request, failing("read_timeout", true, false), paused, ns),
             CallEnd::Error => model.erred(request, ns),
+            CallEnd::NotBegun => model.not_begun(request, ns),
             CallEnd::Answer if is_collecting => model.body(request, reply.content, paused, ns),
             CallEnd::Answer => {
                 let said = Said {
@@ -386,6 +388,7 @@ impl World {
             },
             1 => Event::Body { attempt, body: BodyFacts::Whole { correct: true, storable: true } },
             2 => Event::Failed { attempt, failure: TIMED_OUT },
+            3 => Event::NotAsked { attempt, reason: NotAsked::TooLate },
             _ => Event::Propagated { attempt },
         };
         let asked = live.request.asked();

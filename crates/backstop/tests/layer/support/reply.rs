@@ -42,8 +42,17 @@ impl Pending {
     /// The answer's head and its body as it comes. It must not need to wait.
     pub(crate) fn answered(mut self) -> (response::Parts, Reading) {
         let Poll::Ready(answered) = self.poll() else { panic!("the request waits for something") };
-        let (head, body) = answered.unwrap().into_parts();
-        (head, Reading(task::spawn(body)))
+        parts(answered)
+    }
+
+    /// The whole answer, once the thread that reads the disk has done its part.
+    pub(crate) fn reply_after_disk(mut self) -> Reply {
+        loop {
+            match self.poll() {
+                Poll::Ready(answered) => return whole(parts(answered)),
+                Poll::Pending => std::thread::yield_now(),
+            }
+        }
     }
 
     /// The error that went through to the caller.
@@ -57,10 +66,18 @@ impl Pending {
 
     /// The whole answer. It must not need to wait.
     pub(crate) fn reply(self) -> Reply {
-        let (head, reading) = self.answered();
-        let (body, trailers) = reading.rest();
-        Reply { status: head.status.as_u16(), headers: head.headers, body, trailers }
+        whole(self.answered())
     }
+}
+
+fn parts(answered: Answered) -> (response::Parts, Reading) {
+    let (head, body) = answered.unwrap().into_parts();
+    (head, Reading(task::spawn(body)))
+}
+
+fn whole((head, reading): (response::Parts, Reading)) -> Reply {
+    let (body, trailers) = reading.rest();
+    Reply { status: head.status.as_u16(), headers: head.headers, body, trailers }
 }
 
 /// A body on its way to the client.

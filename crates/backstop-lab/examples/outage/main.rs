@@ -1,0 +1,197 @@
+//! Ten thousand requests a second for a minute, through an outage and its end: what every one of them was answered with.
+//!
+//! Fifteen good seconds, fifteen in which the origin refuses connections, thirty for the way back. Load, origin and gateway
+//! share all cores. Each answer is counted under what it says of itself; one that the policy does not name, a request
+//! without an answer, or memory that grows ends this with 1. What the load generator itself could not offer in time is
+//! told apart, because then the machine was too small and nothing is shown.
+
+#[path = "../proxies/process.rs"]
+mod process;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use backstop_lab::client;
+use backstop_lab::load::{self, Answers, Kind, Plan, Sample, Summary};
+use backstop_lab::origin::{Answer, Limits, Origin};
+
+use process::{Failed, Process, folder, free_port};
+
+const RATE: f64 = 10_000.0;
+const GOOD: Duration = Duration::from_secs(15);
+const DOWN: Duration = Duration::from_secs(15);
+const LASTS: Duration = Duration::from_secs(60);
+/// How much memory may come on top of what is taken after the good seconds.
+const GROWTH_KIB: u64 = 16 * 1024;
+const BOUND: Duration = Duration::from_secs(10);
+/// What the policy names: the origin's own answer, or the copy while the origin cannot be had.
+const ALLOWED: [&str; 7] = [
+    "200 live",
+    "200 fallback snapshot connect",
+    "200 fallback snapshot reset",
+    "200 fallback snapshot incomplete",
+    "200 fallback snapshot breaker_open",
+    "200 fallback snapshot ramping",
+    "200 fallback snapshot dependency_full",
+];
+
+#[expect(clippy::print_stdout, reason = "these figures are what the program is for")]
+fn main() -> Result<ExitCode, Failed> {
+    let mut arguments = std::env::args().skip(1);
+    let binary: PathBuf = match (arguments.next().as_deref(), arguments.next()) {
+        (Some("--backstop"), Some(path)) => path.into(),
+        _ => return Err("usage: outage --backstop PATH".into()),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let seen = runtime.block_on(measure(&binary))?;
+    let total = &seen.summary.total;
+    println!("\n{RATE} requests a second for {LASTS:?}, the origin away from {GOOD:?} to {:?}", GOOD + DOWN);
+    for (name, count) in seen.answers.by_name() {
+        println!("{count:>9}  {name}");
+    }
+    println!(
+        "oldest copy {} s; {} not sent, {} without an answer",
+        seen.answers.oldest_s(),
+        total.excess,
+        total.failed
+    );
+    println!(
+        "gateway: {:.1} us of CPU for an answer, {} KiB, then {} KiB",
+        seen.cpu_us, seen.before_kib, seen.after_kib
+    );
+    println!(
+        "offered late by p50 {}, p99 {}; answered after p50 {}, p99 {}",
+        us(total.send_lag.p50_ns),
+        us(total.send_lag.p99_ns),
+        us(total.latency.p50_ns),
+        us(total.latency.p99_ns)
+    );
+    match seen.live_again {
+        Some(after) => println!("live again to 99 % {after} s after the origin's return"),
+        None => println!("not live again to 99 %"),
+    }
+    if total.send_lag.p50_ns > 10_000_000 {
+        println!("the load could not be offered in time: this machine is too small or too busy for it");
+    }
+    let beyond = seen.answers.beyond(&ALLOWED);
+    let is_flat = seen.after_kib <= seen.before_kib + GROWTH_KIB;
+    let is_right = beyond.is_empty() && total.wrong == 0 && is_flat && seen.answers.oldest_s() <= 60;
+    println!("{}", if is_right { "nothing that the policy does not name" } else { "NOT AS IT SHOULD BE" });
+    Ok(ExitCode::from(u8::from(!is_right)))
+}
+
+fn us(ns: u64) -> String {
+    format!("{:.1} ms", ns as f64 / 1e6)
+}
+
+struct Seen {
+    answers: Arc<Answers>,
+    summary: Summary,
+    before_kib: u64,
+    after_kib: u64,
+    cpu_us: f64,
+    /// Seconds from the origin's return.
+    live_again: Option<u64>,
+}
+
+/// Answers, and the origin's own among them, of each second of the load.
+#[derive(Default)]
+struct Seconds(Mutex<Vec<(u64, u64)>>);
+
+impl Seconds {
+    fn count(&self, sample: &Sample) {
+        let second = usize::try_from(sample.intended.as_secs()).unwrap_or(0);
+        let mut seconds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if seconds.len() <= second {
+            seconds.resize(second + 1, (0, 0));
+        }
+        if let Some((all, live)) = seconds.get_mut(second) {
+            *all += 1;
+            *live += u64::from(sample.status == Some(200) && sample.outcome.is_none());
+        }
+    }
+
+    /// The first second from `back` on that is live to 99 %, from there.
+    fn live_again(&self, back: Duration) -> Option<u64> {
+        let seconds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let after = seconds.iter().skip(usize::try_from(back.as_secs()).ok()?);
+        (1..).zip(after).find_map(|(second, (all, live))| (live * 100 >= all * 99).then_some(second))
+    }
+}
+
+fn policy(listen: u16, admin: u16, origin: SocketAddr) -> String {
+    format!(
+        "[gateway]\nlisten = \"127.0.0.1:{listen}\"\nadmin = \"127.0.0.1:{admin}\"\nin_flight = 4000\n\
+         [store]\nsnapshots = {{ memory = \"64 MiB\", disk = \"0 B\" }}\n\
+         [dependency.origin]\nurl = \"http://{origin}\"\nconnections = 256\nbreaker = {{}}\n\
+         [route.all.public_read]\nmatch = \"GET /{{rest*}}\"\ndependency = \"origin\"\ndeadline = \"2s\"\nin_flight = 2000\n\
+         max_age = \"60s\"\nkey = []\ncorrect = {{ type = \"application/json\" }}\n"
+    )
+}
+
+async fn measure(binary: &Path) -> Result<Seen, Failed> {
+    // Half a million requests are counted, not kept.
+    let limits = Limits { records: 0, ..Limits::default() };
+    let origin = Origin::builder().limits(limits).start().await?;
+    // A JSON document of exactly 1 KiB.
+    origin.default(Answer::json(format!("{{\"text\":\"{}\"}}", "x".repeat(1024 - 11))));
+    let (listen, admin, folder) = (free_port()?, free_port()?, folder()?);
+    std::fs::write(folder.join("policy.toml"), policy(listen, admin, origin.addr()))?;
+    let cores = std::thread::available_parallelism()?.get() - 1;
+    let binary = std::path::absolute(binary)?;
+    let gateway = Process::start(&binary, &["run", "policy.toml"], folder, &format!("0-{cores}"))?;
+    let listen = SocketAddr::from(([127, 0, 0, 1], listen));
+    let up = async {
+        while client::get(listen, "/item/0", &[]).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(BOUND, up).await?;
+
+    let (answers, seconds) = (Arc::new(Answers::default()), Arc::new(Seconds::default()));
+    let noting = (Arc::clone(&answers), Arc::clone(&seconds));
+    let latest_ms = Arc::new(AtomicU64::new(0));
+    let noting_latest = Arc::clone(&latest_ms);
+    let plan = Plan::new(listen, RATE, LASTS)
+        .connections(256)
+        .kind(Kind::get("/item/0").targets((0..100).map(|number| format!("/item/{number}"))))
+        .on_sample(move |sample| {
+            noting.0.count(sample);
+            noting.1.count(sample);
+            noting_latest.fetch_max(sample.intended.as_millis() as u64, Ordering::Relaxed);
+        });
+    let before = gateway.cpu()?;
+    let run = load::start(plan)?;
+    let until = async |at: Duration| {
+        while u128::from(latest_ms.load(Ordering::Relaxed)) < at.as_millis() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    until(GOOD).await;
+    let before_kib = resident_kib(gateway.pid())?;
+    origin.refuse().await?;
+    origin.close_connections();
+    until(GOOD + DOWN).await;
+    origin.accept_again().await?;
+    let summary = run.finish().await?;
+    let cpu = gateway.cpu()?.saturating_sub(before);
+    Ok(Seen {
+        cpu_us: cpu.as_secs_f64() * 1e6 / summary.total.answered as f64,
+        before_kib,
+        after_kib: resident_kib(gateway.pid())?,
+        live_again: seconds.live_again(GOOD + DOWN),
+        answers,
+        summary,
+    })
+}
+
+/// Resident memory of a process now.
+fn resident_kib(pid: u32) -> Result<u64, Failed> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+    Ok(line.trim().trim_end_matches(" kB").parse()?)
+}
