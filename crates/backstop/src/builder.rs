@@ -129,7 +129,7 @@ impl Builder {
     }
 
     /// Makes a call once more that failed for a moment: reads only, never after a timeout, paid from successes
-    /// ([`retry`](crate::engine::retry)). Default: no call is made again.
+    /// ([`retry`]). Default: no call is made again.
     pub fn retry(mut self) -> Self {
         let owner = retry::Owner::Backstop;
         self.route.retry = Some(RetryRules { attempts: retry::MAX_ATTEMPTS, owner, origin: Origin::NONE });
