@@ -222,15 +222,15 @@ impl Upstream<RequestContent> for Forward<'_> {
 
     async fn fill(&self, fill: Fill) -> Landing<Self::Body> {
         match fill.join() {
-            Ok(Place::Lead(leading)) => {
+            Place::Lead(leading) => {
                 let (tell, told) = oneshot::channel();
                 let (thread, target) = (Rc::clone(self.thread), self.target.clone());
-                tokio::task::spawn_local(self::fill(thread, self.route, target, leading, tell));
+                tokio::task::spawn_local(self::fill(thread, self.route, target, *leading, tell));
                 told.await.unwrap_or_else(|_| Landing::lost())
             }
-            Ok(Place::Follow(following)) => following.landing().await,
-            Ok(_) => Landing::apart(),
-            Err(landing) => landing,
+            Place::Follow(following) => following.landing().await,
+            Place::Full => Landing::full(),
+            _ => Landing::apart(),
         }
     }
 

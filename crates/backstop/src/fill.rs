@@ -59,9 +59,13 @@ pub struct Fill {
 #[non_exhaustive]
 pub enum Place {
     /// It has the read made.
-    Lead(Leading),
+    Lead(Box<Leading>),
     /// It waits for it.
     Follow(Following),
+    /// None: it makes a call of its own ([`Landing::apart`]).
+    Apart,
+    /// None: as many wait as may ([`Landing::full`]).
+    Full,
 }
 
 /// What a fill brought, for one of those who asked for it.
@@ -107,6 +111,11 @@ impl<B> Landing<B> {
         Self(Brought::Apart)
     }
 
+    /// As many wait as may.
+    pub fn full() -> Self {
+        Self(Brought::Full)
+    }
+
     fn of(landed: Landed) -> Self {
         Self(match landed {
             Landed::Shared(copy, account) => Brought::Shared { copy, account, held: None, led: false },
@@ -145,24 +154,21 @@ impl Fill {
         Self { route: route.clone(), parts, read: read.clone(), attempt, waiters }
     }
 
-    /// A part in the read: leading it, or waiting for it.
-    ///
-    /// # Errors
-    /// Neither: the landing says why.
-    pub fn join<B>(self) -> Result<Place, Landing<B>> {
+    /// A part in the read.
+    pub fn join(self) -> Place {
         let shared = &self.route.inner.shared;
         match shared.flights.join(&self.read.key, shared.clock.mono(), self.waiters) {
-            Seat::Lead(lead) => Ok(Place::Lead(Leading { fill: self, lead })),
+            Seat::Lead(lead) => Place::Lead(Box::new(Leading { fill: self, lead })),
             Seat::Follow(follow) => {
                 let joined = self.route.state().fills.as_ref().map(|fills| fills.join());
-                Ok(Place::Follow(Following { follow, _joined: joined }))
+                Place::Follow(Following { follow, _joined: joined })
             }
-            Seat::Apart => Err(Landing(Brought::Apart)),
+            Seat::Apart => Place::Apart,
             Seat::Full => {
                 if let Some(fills) = &self.route.state().fills {
                     fills.refuse_to_join();
                 }
-                Err(Landing(Brought::Full))
+                Place::Full
             }
         }
     }

@@ -81,7 +81,7 @@ impl Flow {
         self.state = match verdict {
             Ok(age) => {
                 self.route().coverage.record(now.mono, true);
-                State::Answer(self.from_cache(age))
+                State::Answer(self.as_cached(age))
             }
             Err(_) => self.without_cached(now.mono),
         };
@@ -161,7 +161,7 @@ impl Flow {
         judge(Some(facts), &CopyRules { max_age, after_restart, override_origin }, &now)
     }
 
-    fn from_cache(&self, age: Duration) -> Answer {
+    fn as_cached(&self, age: Duration) -> Answer {
         let account = Account {
             outcome: Outcome::Normal,
             source: Source::Cache,
