@@ -342,7 +342,7 @@ fn a_damaged_or_foreign_value_is_a_miss() {
         let key = world.redis.only_key();
         let mut stored = 1.0;
         for damaged in ["", "nonsense", "{\"id\":\"1\"}"] {
-            assert_eq!(world.redis.say(&["SET", &key, damaged]), "+OK");
+            assert_eq!(world.redis.say_bytes(&[b"SET", &key, damaged.as_bytes()]), "+OK");
             let calls = world.calls();
             read(&world.get("1").await, &review("1", "first"));
             assert_eq!(world.calls(), calls + 1, "{damaged:?}");
@@ -351,8 +351,10 @@ fn a_damaged_or_foreign_value_is_a_miss() {
             stored_until(&world.shop.gateway, stored).await;
         }
         world.redis.say(&["RPUSH", "other", "x"]);
-        world.redis.say(&["RENAME", "other", &key]);
-        assert_eq!(world.get("1").await.status(), 200);
+        assert_eq!(world.redis.say_bytes(&[b"RENAME", b"other", &key]), "+OK");
+        let calls = world.calls();
+        read(&world.get("1").await, &review("1", "first"));
+        assert_eq!(world.calls(), calls + 1, "a list is no value");
     });
 }
 

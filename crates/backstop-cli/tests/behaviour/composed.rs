@@ -120,7 +120,8 @@ fn a_part_that_its_route_leaves_out_is_named_and_stands_there() {
     });
 }
 
-/// Everything that is not one JSON value with 2xx, by the faults of a real recommender.
+/// Everything that is not one JSON value with 2xx, by the faults of a real recommender. What is declared to be JSON and is
+/// not exactly one value is `incomplete`, as on every route; what is whole and of no use in a page is `incorrect`.
 #[test]
 fn a_part_that_is_none_is_left_out() {
     run(async {
@@ -128,9 +129,9 @@ fn a_part_that_is_none_is_left_out() {
         let html = || Answer::new(200).header("Content-Type", "text/html").body("<html></html>");
         let faults: [(Behaviour, &str); 10] = [
             (html().into(), "incorrect"),
-            (Answer::json(r#"["7","#).into(), "incorrect"),
-            (Answer::json("").into(), "incorrect"),
-            (Answer::json(r#"["7"] ["8"]"#).into(), "incorrect"),
+            (Answer::json(r#"["7","#).into(), "incomplete"),
+            (Answer::json("").into(), "incomplete"),
+            (Answer::json(r#"["7"] ["8"]"#).into(), "incomplete"),
             (Answer::json("[]").header("Content-Encoding", "gzip").into(), "incorrect"),
             (Behaviour::status(404), "incorrect"),
             (Behaviour::status(401), "incorrect"),

@@ -65,13 +65,20 @@ impl Redis {
 
     /// The first line of the answer to a command of plain words.
     pub fn say(&self, command: &[&str]) -> String {
+        self.say_bytes(&command.iter().map(|word| word.as_bytes()).collect::<Vec<_>>())
+    }
+
+    /// As [`say`](Self::say), of words that need not be text.
+    pub fn say_bytes(&self, command: &[&[u8]]) -> String {
         let mut stream = TcpStream::connect(self.addr).expect("the server listens");
         stream.set_read_timeout(Some(BOUND)).expect("a bound");
-        let mut sent = format!("*{}\r\n", command.len());
+        let mut sent = format!("*{}\r\n", command.len()).into_bytes();
         for word in command {
-            sent.push_str(&format!("${}\r\n{word}\r\n", word.len()));
+            sent.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+            sent.extend_from_slice(word);
+            sent.extend_from_slice(b"\r\n");
         }
-        stream.write_all(sent.as_bytes()).expect("it reads");
+        stream.write_all(&sent).expect("it reads");
         let mut line = String::new();
         BufReader::new(stream).read_line(&mut line).expect("it answers");
         line.trim_end().to_owned()
@@ -94,7 +101,7 @@ impl Redis {
     }
 
     /// Its only key.
-    pub fn only_key(&self) -> String {
+    pub fn only_key(&self) -> Vec<u8> {
         let mut stream = TcpStream::connect(self.addr).expect("the server listens");
         stream.set_read_timeout(Some(BOUND)).expect("a bound");
         stream.write_all(b"*1\r\n$9\r\nRANDOMKEY\r\n").expect("it reads");
@@ -104,7 +111,7 @@ impl Redis {
         let bytes = length.trim_end().trim_start_matches('$').parse::<usize>().expect("a length");
         let mut key = vec![0; bytes];
         reader.read_exact(&mut key).expect("a key");
-        String::from_utf8_lossy(&key).into_owned()
+        key
     }
 }
 

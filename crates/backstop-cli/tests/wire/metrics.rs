@@ -105,6 +105,12 @@ fn with_everything(origin: std::net::SocketAddr) -> Policy {
         .table("resource.db", "concurrency = 10")
         .dependency("replica", std::net::SocketAddr::from(([127, 0, 0, 2], 9)), "uses = [\"db\"]")
         .replace_route("description.public_read", &read.replace("\"language\", ", ""))
+        .route(
+            "reviews.cached_read",
+            "match = \"GET /r/{id}\"\ndependency = \"catalog\"\ndeadline = \"300ms\"\nin_flight = 2\nkey = []\n\
+             correct = { type = \"application/json\" }\nlocal_copy = { max_age = \"60s\" }\n\
+             cache = { url = \"redis://127.0.0.2:9\", ttl = \"5s\" }\nfill = { concurrency = 2, rate = \"10/s\" }",
+        )
 }
 
 /// Whoever builds alert rules finds every name from the first moment, not only after the first incident; and every series
