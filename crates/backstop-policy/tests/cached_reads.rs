@@ -1,5 +1,7 @@
 //! `cached_read`: what is accepted means what it says, and what cannot be meant is refused.
 
+#![expect(clippy::expect_used, reason = "helpers of tests stop the test")]
+
 mod support;
 
 use std::time::Duration;

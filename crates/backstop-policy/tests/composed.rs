@@ -1,7 +1,5 @@
 //! Composed routes and prepared answers by language: what is accepted, what is refused and why, and what becomes of it.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests stop the test")]
-
 mod support;
 
 use backstop_engine::policy::{DependencyId, Otherwise, RouteClass, RouteId};

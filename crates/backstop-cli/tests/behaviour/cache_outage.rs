@@ -82,7 +82,7 @@ impl World {
     /// What is done to the cache, then load for so long: no more reads than the budget, however long that took, and every
     /// refusal is one of the budget's.
     async fn holds(&self, seconds: f64, trouble: impl FnOnce(&Self)) -> Summary {
-        let (began, before) = (std::time::Instant::now(), self.origin.count());
+        let (began, before) = (tokio::time::Instant::now(), self.origin.count());
         let told = self.gateway.metrics().await;
         trouble(self);
         let summary = self.load(seconds).await;
