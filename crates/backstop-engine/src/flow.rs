@@ -76,6 +76,8 @@ pub struct RequestFacts {
     pub attempt: u32,
     /// Whether it can be sent a second time: its content, if any, is still there.
     pub repeatable: bool,
+    /// Whether whoever makes its calls can make one to another dependency than the route's own.
+    pub elsewhere: bool,
     /// Of a part of a composed answer: when it is waited for no longer. It takes no place at the process; the request that
     /// it is a part of holds one.
     pub part_until: Option<Mono>,
@@ -89,6 +91,7 @@ impl RequestFacts {
         credential: false,
         attempt: 1,
         repeatable: true,
+        elsewhere: true,
         part_until: None,
     };
 }

@@ -237,6 +237,10 @@ impl Upstream<RequestContent> for Forward<'_> {
     fn no_content(&self) -> Option<RequestContent> {
         Some(RequestContent::none())
     }
+
+    fn reaches_others(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,9 @@ use crate::service::{BackstopService, Once, Repeating};
 /// second time with the request body's `Default`, which every usual body type has, and which is empty. A body type that has
 /// none needs [`once`](BackstopLayer::once).
 ///
+/// **Another dependency** never stands in here, whatever the policy says of one: the layer reaches the service inside alone,
+/// and what that failed to answer is not asked of it under another's name.
+///
 /// **Calls that nobody waits for any more**, because their time is over or the client has left, go on in a task of the tokio
 /// runtime and occupy their places at the dependency and its resources until the inner service has answered, and no longer
 /// than [`abandon_hold`](crate::builder::Builder::abandon_hold) (by default the rest of the deadline): whatever they have

@@ -61,6 +61,12 @@ pub trait Upstream<B> {
     fn no_content(&self) -> Option<B> {
         None
     }
+
+    /// Whether it reaches every dependency that an [`Attempt`] may name. One that reaches the route's own alone is asked
+    /// for no other: what that one would answer is not what the other was trusted for.
+    fn reaches_others(&self) -> bool {
+        false
+    }
 }
 
 /// What a shared cache has for a read.

@@ -296,7 +296,11 @@ impl Flow {
     /// Whether another dependency is asked from here on.
     fn ask_another(&mut self, now: Now) -> bool {
         let Some(rules) = self.route().rules.alternative else { return false };
-        if self.stood_in || !self.may_repeat() || now.mono >= self.deadline.attempt_end() {
+        if self.stood_in
+            || !self.may_repeat()
+            || !self.facts.elsewhere
+            || now.mono >= self.deadline.attempt_end()
+        {
             return false;
         }
         let own = self.engine.dependency(self.route().rules.dependency);
@@ -345,7 +349,7 @@ impl Flow {
     /// Whether there is evidence by which another dependency may be asked. Where there is none, the route is one without an
     /// alternative: the call has the whole time, and its answer is the answer.
     fn another_may_be_asked(&self) -> bool {
-        self.route().rules.alternative.is_some_and(|rules| {
+        self.route().rules.alternative.filter(|_| self.facts.elsewhere).is_some_and(|rules| {
             let stand_in = &self.engine.dependency(rules.dependency).stand_in;
             stand_in.counts(rules.verified.as_ref(), &ANY_POLICY, &self.begun).is_ok()
         })

@@ -1,8 +1,10 @@
 //! Calls that are made once more, calls that are not made, and calls that nobody waits for any more.
 
+use backstop::engine::alternative::{ANY_POLICY, Verified};
 use backstop::engine::failure::FailureKind;
 use backstop::engine::health::BreakerRules;
-use backstop::engine::policy::RouteId;
+use backstop::engine::policy::{AlternativeRules, Dependency, DependencyId, Origin, RouteId};
+use backstop::engine::time::Wall;
 use backstop::{BackstopLayer, builder};
 use tower::{Layer, Service};
 
@@ -173,4 +175,28 @@ fn an_abandoned_call_keeps_its_places_no_longer_than_the_hold() {
         drop(left);
         assert_eq!(shop.in_flight(), [0; 4], "no hold");
     });
+}
+
+/// The layer reaches one service: what a policy says of another dependency is never asked of that one under the other's
+/// name, however well that other has been measured.
+#[test]
+fn another_dependency_is_never_asked_through_the_service_of_the_first() {
+    let mut policy = description().policy();
+    let replica = Dependency { name: "replica".into(), ..policy.dependencies[0].clone() };
+    policy.dependencies.push(replica);
+    let always = (Wall::from_unix_ns(0), Wall::from_unix_ns(i64::MAX));
+    let verified = Verified {
+        rate_per_second: 100,
+        concurrency: 10,
+        valid_from: always.0,
+        valid_until: always.1,
+        policy: ANY_POLICY,
+    };
+    let alternative =
+        AlternativeRules { dependency: DependencyId(1), verified: Some(verified), origin: Origin::NONE };
+    policy.routes[0].alternative = Some(alternative);
+    let shop = Shop::open(policy);
+    shop.catalog.does(REFUSED);
+    assert_eq!(shop.line(get(PRODUCT)), "503; outcome=rejected, reason=missing, cause=connect");
+    assert_eq!(shop.catalog.calls(), 1);
 }

@@ -69,7 +69,7 @@ impl Model {
     }
 
     fn has_evidence(&self, request: &Request) -> bool {
-        self.rules(request).alternative.is_some_and(|rules| {
+        self.rules(request).alternative.filter(|_| request.facts.elsewhere).is_some_and(|rules| {
             let evidence = &self.dependencies[usize::from(rules.dependency.0)].evidence;
             evidence.as_ref().is_some_and(|evidence| evidence.counts(request.begun_date))
         })
@@ -245,7 +245,8 @@ impl Model {
 
     /// Who may be asked instead.
     pub(super) fn other(&self, request: &Request, now: u64) -> Option<usize> {
-        let other = usize::from(self.rules(request).alternative?.dependency.0);
+        let named = self.rules(request).alternative.filter(|_| request.facts.elsewhere)?;
+        let other = usize::from(named.dependency.0);
         let own = &self.dependencies[self.own(request)].uses;
         let is_clear = self.dependencies[other].uses.iter().all(|used| {
             let heard = self.resources[*used].trouble(now);

@@ -131,14 +131,10 @@ fn facts() -> impl Strategy<Value = RequestFacts> {
     ];
     let copies =
         prop_oneof![6 => Just(CopyUse::Full), 1 => Just(CopyUse::ServeOnly), 1 => Just(CopyUse::Never)];
-    let others = (any::<bool>(), prop::bool::weighted(0.85), prop_oneof![8 => Just(1_u32), 1 => Just(2)]);
-    (method, copies, others).prop_map(|(method, copies, (credential, repeatable, attempt))| RequestFacts {
-        method,
-        copies,
-        credential,
-        attempt,
-        repeatable,
-        part_until: None,
+    let mostly = || prop::bool::weighted(0.85);
+    let others = (any::<bool>(), mostly(), mostly(), prop_oneof![8 => Just(1_u32), 1 => Just(2)]);
+    (method, copies, others).prop_map(|(method, copies, (credential, repeatable, elsewhere, attempt))| {
+        RequestFacts { method, copies, credential, attempt, repeatable, elsewhere, part_until: None }
     })
 }
 
