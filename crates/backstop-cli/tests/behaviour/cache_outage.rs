@@ -79,6 +79,17 @@ impl World {
         summary
     }
 
+    /// Asks until the cache's breaker has closed: it is only tried by who asks.
+    async fn used_again(&self) {
+        let closed = |metrics: &Metrics| metrics.sum("backstop_cache_phase", &["phase=\"closed\""]) == 1.0;
+        let returning = async {
+            while !closed(&self.gateway.metrics().await) {
+                self.load(0.25).await;
+            }
+        };
+        tokio::time::timeout(BOUND, returning).await.expect("its breaker closes again");
+    }
+
     /// What is done to the cache, then load for so long: no more reads than the budget, however long that took, and every
     /// refusal is one of the budget's.
     async fn holds(&self, seconds: f64, trouble: impl FnOnce(&Self)) -> Summary {
@@ -139,7 +150,7 @@ fn a_killed_cache_is_done_without_and_used_again() {
         assert!(killed.total.by_source.get("snapshot").copied().unwrap_or(0) > 0, "{killed:?}");
         world.redis.start_again();
         world.holds(2.0, |_| {}).await;
-        world.gateway.metrics_until(|metrics| metrics.sum("backstop_cache_connections", &[]) > 0.0).await;
+        world.used_again().await;
         world.holds(1.0, |_| {}).await;
         assert!(world.redis.values() > 0, "it is filled again");
     });
@@ -164,13 +175,7 @@ fn a_frozen_cache_costs_its_timeout_and_then_nothing() {
         // 1 200 requests. Ten failures in a row open its breaker; what was under way by then and its later trials add some.
         assert!((10.0..=200.0).contains(&waited), "{waited} requests waited for a frozen cache");
         world.redis.thaw();
-        let back = |metrics: &Metrics| metrics.sum("backstop_cache_phase", &["phase=\"closed\""]) == 1.0;
-        let returning = async {
-            while !back(&world.gateway.metrics().await) {
-                world.load(0.25).await;
-            }
-        };
-        tokio::time::timeout(BOUND, returning).await.expect("its breaker closes again");
+        world.used_again().await;
         world.holds(1.0, |_| {}).await;
     });
 }
