@@ -140,7 +140,9 @@ impl Gathered {
     pub fn arrive(&mut self, rules: &Composed, number: usize, facts: PartFacts) -> Option<Ending> {
         let part = rules.parts.get(number).filter(|_| !self.arrived.contains(number))?;
         self.arrived.insert(number);
-        let fits = (200..300).contains(&facts.status) && facts.content == PartContent::OneValue;
+        // What answers 206 is a part of the value, though it may look like a whole one (RFC 9110 section 15.3.7).
+        let is_whole = (200..300).contains(&facts.status) && facts.status != 206;
+        let fits = is_whole && facts.content == PartContent::OneValue;
         let failed = facts.account.is_some_and(|account| account.outcome == Outcome::Failed);
         match (part.required, fits) {
             (true, false) => return Some(unfit(number, part, facts)),

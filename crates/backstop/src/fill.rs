@@ -157,7 +157,9 @@ impl Fill {
     /// A part in the read.
     pub fn join(self) -> Place {
         let shared = &self.route.inner.shared;
-        match shared.flights.join(&self.read.key, shared.clock.mono(), self.waiters) {
+        let key = &self.read.key;
+        let is_outdated = |began| shared.copies.changed_since(key, began);
+        match shared.flights.join(key, shared.clock.mono(), self.waiters, is_outdated) {
             Seat::Lead(lead) => Place::Lead(Box::new(Leading { fill: self, lead })),
             Seat::Follow(follow) => {
                 let joined = self.route.state().fills.as_ref().map(|fills| fills.join());

@@ -5,6 +5,8 @@
 //!
 //! - A read is under way once per key, over all threads, and it **lands** exactly once: with an answer that may be
 //!   shared, without one, or, if whoever leads it is lost, as lost. Nobody waits for a read that does not exist any more.
+//! - Nobody follows a read that began before a change which had ended when they came: it may bring what was before. They
+//!   begin a new one; those who came before the change get what they waited for.
 //! - No more than so many follow one read; who comes after them is told so at once.
 //! - An answer that turns out to be one caller's own reaches nobody else. Its key is then kept *apart* for a while: those
 //!   who ask for it make a call each instead of waiting for an answer that they may not have. So few keys are kept apart
@@ -46,6 +48,7 @@ struct Shard {
 /// One read under way.
 #[derive(Debug)]
 struct Flight {
+    began: Mono,
     landed: OnceLock<Landed>,
     done: Notify,
     followers: AtomicU32,
@@ -81,10 +84,17 @@ impl Flights {
         Self { shards: std::array::from_fn(|_| Mutex::default()), places: RandomState::new() }
     }
 
-    /// A seat in the read of a key. No more than `most` follow.
-    pub(crate) fn join(self: &Arc<Self>, key: &CopyKey, now: Mono, most: u32) -> Seat {
+    /// A seat in the read of a key. No more than `most` follow. `is_outdated` says whether a read that began then may bring
+    /// what is no longer so.
+    pub(crate) fn join(
+        self: &Arc<Self>,
+        key: &CopyKey,
+        now: Mono,
+        most: u32,
+        is_outdated: impl FnOnce(Mono) -> bool,
+    ) -> Seat {
         let mut shard = self.shard(key);
-        if let Some(flight) = shard.under_way.get(key) {
+        if let Some(flight) = shard.under_way.get(key).filter(|flight| !is_outdated(flight.began)) {
             // Under the shard's lock, so that no two take the last seat.
             if flight.followers.load(Ordering::Relaxed) >= flight.most {
                 return Seat::Full;
@@ -98,6 +108,7 @@ impl Flights {
             None => {}
         }
         let flight = Arc::new(Flight {
+            began: now,
             landed: OnceLock::new(),
             done: Notify::new(),
             followers: AtomicU32::new(0),
@@ -146,7 +157,10 @@ impl Lead {
         }
         {
             let mut shard = self.flights.shard(&self.key);
-            shard.under_way.remove(&self.key);
+            // A later read may have taken its place.
+            if shard.under_way.get(&self.key).is_some_and(|flight| Arc::ptr_eq(flight, &self.flight)) {
+                shard.under_way.remove(&self.key);
+            }
             if is_apart {
                 shard.keep_apart(&self.key, now);
             }

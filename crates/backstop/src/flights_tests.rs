@@ -14,14 +14,14 @@ fn key(path: &str) -> CopyKey {
 }
 
 fn lead(flights: &Arc<Flights>, path: &str, now: Mono) -> Lead {
-    match flights.join(&key(path), now, 2) {
+    match flights.join(&key(path), now, 2, |_| false) {
         Seat::Lead(lead) => lead,
         seat => panic!("{seat:?}"),
     }
 }
 
 fn follow(flights: &Arc<Flights>, path: &str) -> Follow {
-    match flights.join(&key(path), at(0), 2) {
+    match flights.join(&key(path), at(0), 2, |_| false) {
         Seat::Follow(follow) => follow,
         seat => panic!("{seat:?}"),
     }
@@ -49,6 +49,26 @@ async fn a_key_is_read_once_for_all_who_ask_meanwhile() {
     assert_eq!(under_way(&flights), 0);
 }
 
+/// A change ends at 5 ms. Who came before it gets what was read from 0 ms on; who comes after it is answered by a read of
+/// its own time, and the end of the first read is not that of the second.
+#[tokio::test]
+async fn nobody_follows_a_read_from_before_a_change() {
+    let flights = Arc::new(Flights::new());
+    let changed = |began: Mono| began <= at(5);
+    let first = lead(&flights, "/p", at(0));
+    let before = follow(&flights, "/p");
+    let Seat::Lead(second) = flights.join(&key("/p"), at(6), 2, changed) else { panic!("a new read") };
+    let Seat::Follow(after) = flights.join(&key("/p"), at(7), 2, changed) else {
+        panic!("follows the new one")
+    };
+    first.land(Landed::Failed(FULL), at(8));
+    assert!(matches!(before.landed().await, Landed::Failed(FULL)));
+    assert_eq!(under_way(&flights), 1, "the second goes on");
+    second.land(Landed::Failed(LOST), at(9));
+    assert!(matches!(after.landed().await, Landed::Failed(LOST)));
+    assert_eq!(under_way(&flights), 0);
+}
+
 /// The failure of a read is that of those who waited for it.
 #[tokio::test]
 async fn a_failed_read_fails_nobody_who_comes_later() {
@@ -63,10 +83,10 @@ async fn no_more_follow_than_may_and_a_seat_comes_back() {
     let flights = Arc::new(Flights::new());
     let _leading = lead(&flights, "/p", at(0));
     let (first, _second) = (follow(&flights, "/p"), follow(&flights, "/p"));
-    assert!(matches!(flights.join(&key("/p"), at(0), 2), Seat::Full));
+    assert!(matches!(flights.join(&key("/p"), at(0), 2, |_| false), Seat::Full));
     drop(first);
     let _third = follow(&flights, "/p");
-    assert!(matches!(flights.join(&key("/p"), at(0), 2), Seat::Full));
+    assert!(matches!(flights.join(&key("/p"), at(0), 2, |_| false), Seat::Full));
 }
 
 /// Whoever leads may panic or be dropped: those who wait get an error, and the next who asks leads.
@@ -94,8 +114,11 @@ async fn what_is_one_callers_own_is_asked_for_apart_for_a_while() {
     leading.land(Landed::Apart, at(0));
     assert!(matches!(waiter.landed().await, Landed::Apart));
     let end = at(10_000);
-    assert!(matches!(flights.join(&key("/p"), end.before(Duration::from_nanos(1)), 2), Seat::Apart));
-    assert!(matches!(flights.join(&key("/p"), end, 2), Seat::Lead(_)));
+    assert!(matches!(
+        flights.join(&key("/p"), end.before(Duration::from_nanos(1)), 2, |_| false),
+        Seat::Apart
+    ));
+    assert!(matches!(flights.join(&key("/p"), end, 2, |_| false), Seat::Lead(_)));
 }
 
 #[test]
@@ -124,7 +147,7 @@ fn many_threads_lead_one_at_a_time() {
         for _ in 0..64 {
             scope.spawn(|| {
                 for _ in 0..200 {
-                    if let Seat::Lead(lead) = flights.join(&key("/p"), at(0), u32::MAX) {
+                    if let Seat::Lead(lead) = flights.join(&key("/p"), at(0), u32::MAX, |_| false) {
                         assert_eq!(leading.fetch_add(1, Ordering::SeqCst), 0);
                         led.fetch_add(1, Ordering::SeqCst);
                         assert_eq!(leading.fetch_sub(1, Ordering::SeqCst), 1);

@@ -127,12 +127,13 @@ fn a_part_that_is_none_is_left_out() {
     run(async {
         let page = Page::open().await;
         let html = || Answer::new(200).header("Content-Type", "text/html").body("<html></html>");
-        let faults: [(Behaviour, &str); 10] = [
+        let faults: [(Behaviour, &str); 11] = [
             (html().into(), "incorrect"),
             (Answer::json(r#"["7","#).into(), "incomplete"),
             (Answer::json("").into(), "incomplete"),
             (Answer::json(r#"["7"] ["8"]"#).into(), "incomplete"),
             (Answer::json("[]").header("Content-Encoding", "gzip").into(), "incorrect"),
+            (Answer::new(206).header("Content-Type", "application/json").body("1").into(), "incorrect"),
             (Behaviour::status(404), "incorrect"),
             (Behaviour::status(401), "incorrect"),
             (Behaviour::status(500), "server_error"),

@@ -49,8 +49,14 @@ impl Copies {
     /// Whether an answer for this key whose read began at `began` was withdrawn since, or may not be kept. For answers that
     /// lie elsewhere, in a cache that others write too: it is known of withdrawals in this process's life only.
     pub fn withdrawn_since(&self, key: &CopyKey, began: Mono) -> bool {
+        self.inner.holds.refuse(key, began) || self.changed_since(key, began)
+    }
+
+    /// Whether a change of what this key names has ended since `began`: whoever asks from now on must see it, and no answer
+    /// of a read that began at `began` shows it for sure. A change that is still under way concerns nobody yet.
+    pub fn changed_since(&self, key: &CopyKey, began: Mono) -> bool {
         let Some(route) = self.inner.routes.get(&key.route) else { return true };
-        if route.withdrawn_since(began) || self.inner.holds.refuse(key, began) {
+        if route.withdrawn_since(began) {
             return true;
         }
         let located = self.inner.index.locate(key);

@@ -115,6 +115,9 @@ where
     /// What an answer becomes for everybody who asked for it, if they may all have it.
     pub(crate) fn shareable(&self, head: &response::Parts, body: &Bytes) -> Option<StoredCopy> {
         let rules = self.route.state().rules.class.cached()?;
+        if is_one_callers(head.status) {
+            return None;
+        }
         let override_origin = rules.read.override_origin;
         if !storable(&head.headers, override_origin).keep {
             return None;
@@ -149,7 +152,7 @@ where
             return BodyFacts::Whole { correct: true, storable: false };
         }
         // Only a fill holds these back. They are answers about the request, whatever they look like.
-        if !head.status.is_success() {
+        if !head.status.is_success() || !self.head_facts(head).has_body {
             return BodyFacts::Whole { correct: true, storable: false };
         }
         let framing = head.extensions.get().copied().unwrap_or(Framing::Delimited);
@@ -161,6 +164,25 @@ where
             }
         }
     }
+}
+
+/// Whether answers with this status go to whoever was answered alone. No cache may give them to others (RFC 9110 section
+/// 15.1, RFC 9111 section 3): they are about one caller, what it did, or a part of the whole. The errors that a broken or
+/// busy service gives to everybody are not among them: a crowd that asks one by one would break it further.
+fn is_one_callers(status: StatusCode) -> bool {
+    (status.is_success() && status != StatusCode::OK && status != StatusCode::NON_AUTHORITATIVE_INFORMATION)
+        || matches!(
+            status,
+            StatusCode::FOUND
+                | StatusCode::SEE_OTHER
+                | StatusCode::NOT_MODIFIED
+                | StatusCode::TEMPORARY_REDIRECT
+                | StatusCode::UNAUTHORIZED
+                | StatusCode::PAYMENT_REQUIRED
+                | StatusCode::FORBIDDEN
+                | StatusCode::PROXY_AUTHENTICATION_REQUIRED
+                | StatusCode::TOO_MANY_REQUESTS
+        )
 }
 
 /// The facts of a copy that is given without the dependency being asked at all.
