@@ -72,6 +72,12 @@ impl Holds {
         }
     }
 
+    /// Whoever asks waits until that is dropped.
+    #[cfg(test)]
+    pub(crate) fn block(&self) -> impl Drop + '_ {
+        self.lock()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -36,11 +36,18 @@ impl Route {
     }
 
     /// Says that a copy is about to be stored. Called *before* [`Route::refuse`] is asked, so that a withdrawal which
-    /// runs at the same time either refuses the copy or knows of it.
+    /// runs at the same time either refuses the copy or knows of it; and once more when the copy is in its place, before
+    /// its shard is free. In between may fall a withdrawal from before the copy was read: it refuses nothing of it, and
+    /// takes note that the route has no copies.
     pub(crate) fn about_to_store(&self) {
         if !self.stored.load(Ordering::SeqCst) {
             self.stored.store(true, Ordering::SeqCst);
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn may_have_copies(&self) -> bool {
+        self.stored.load(Ordering::SeqCst)
     }
 
     /// Withdraws everything read under older tickets; says whether there may have been any copy.

@@ -80,6 +80,7 @@ impl Inner {
             return PutOutcome::OlderThanStored;
         };
         let evicted = self.replace(&mut shard, number, place, id, Arc::new(copy), ticket.generation);
+        route.about_to_store();
         let kept = removed.len();
         shard.shrink_to(self.index.bytes_per_shard(), place, &mut removed);
         add(&self.counters.index_evictions, (removed.len() - kept) as u64);
@@ -178,5 +179,38 @@ impl Inner {
         } else {
             add(&self.counters.writes_dropped, 1);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::copies::{Withdrawal, Withdrawn};
+    use crate::testing::{copy, key, now};
+
+    /// The withdrawal began before the read and ends between the look and the insertion: the copy stays, and there is one.
+    #[test]
+    fn a_withdrawal_from_before_a_read_does_not_hide_its_copy_from_the_next() {
+        let store = Copies::memory(1 << 20);
+        let key = key("/p", None);
+        // Somebody else's: while there is any, each read is held against them.
+        store.inner.holds.hold(&Withdrawal::Route("other".into()), now(1).mono, now(100).mono);
+        let generation = store.inner.new_generation();
+        let ticket = store.begin_read(now(2));
+        let route = store.inner.routes.get(&key.route).unwrap();
+        thread::scope(|scope| {
+            let blocked = store.inner.holds.block();
+            let put = scope.spawn(|| store.put(&key, copy(vec![1], ticket), ticket, now(2)));
+            while !route.may_have_copies() {
+                thread::yield_now();
+            }
+            assert!(route.withdraw(generation, now(2).mono));
+            drop(blocked);
+            assert_eq!(put.join().unwrap(), PutOutcome::Stored);
+        });
+        let withdrawn = store.withdraw(Withdrawal::Route(key.route.clone()), now(3));
+        assert!(matches!(withdrawn, Withdrawn::Pending(_)), "there is a copy");
     }
 }

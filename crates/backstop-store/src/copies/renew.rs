@@ -222,10 +222,10 @@ impl Inner {
         let is_another_variant = vary != copy.vary;
         let body = copy.body.clone();
         let copy = Arc::new(StoredCopy { facts, vary, status: copy.status, headers, body });
+        let Some(route) = self.routes.get(&key.route) else { return RenewOutcome::Withdrawn };
         let (mut place, mut id) = (put.place, Some(put.id));
         if is_another_variant {
             // The entry goes with its last variant, and is then made anew.
-            let Some(route) = self.routes.get(&key.route) else { return RenewOutcome::Withdrawn };
             self.drop_variant(&mut shard, put);
             let before = (shard.bytes(), shard.len());
             let mut removed = Vec::new();
@@ -236,6 +236,7 @@ impl Inner {
         }
         let Some(id) = id else { return RenewOutcome::OlderThanStored };
         let evicted = self.replace(&mut shard, put.shard, place, id, copy, ticket.generation);
+        route.about_to_store();
         drop(shard);
         self.evicted(&evicted);
         RenewOutcome::Renewed
