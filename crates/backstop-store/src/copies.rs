@@ -24,6 +24,7 @@ use crate::bodies::{Bodies, Evicted};
 use crate::health::{Counters, StoreHealth, add};
 use crate::holds::Holds;
 use crate::index::{Index, Removed, SHARDS, Shard};
+use crate::leaving::Gone;
 use crate::marks::ReadTicket;
 use crate::options::StoreOptions;
 use crate::queue::Queue;
@@ -220,9 +221,9 @@ impl Inner {
 
     /// Lets go of what variants that left the index still hold in memory and in the queue. Called under the lock of
     /// their shard, so that nobody finds them in between. The records that the disk holds of them are returned.
-    pub(crate) fn release(&self, removed: &[Removed]) -> Vec<u64> {
+    pub(crate) fn release(&self, removed: &[Removed]) -> Vec<Gone> {
         let mut on_disk = Vec::new();
-        for Removed { variant } in removed {
+        for Removed { variant, site } in removed {
             if variant.resident {
                 self.bodies.remove(variant.id);
             }
@@ -230,7 +231,7 @@ impl Inner {
                 queue.release(queued.copy.weight());
             }
             if variant.touched_disk() {
-                on_disk.push(variant.id);
+                on_disk.push(Gone { id: variant.id, site: *site });
             }
         }
         on_disk

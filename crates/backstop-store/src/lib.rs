@@ -29,6 +29,7 @@ mod health;
 mod holds;
 mod index;
 mod key;
+mod leaving;
 mod marks;
 mod options;
 mod queue;

@@ -3,7 +3,7 @@
 //! Two lanes lead to the writer. **Withdrawals** are never dropped: they stay until the disk has confirmed them, and
 //! the writer always takes them first. They are bounded by what can be withdrawn, and name no target: what a withdrawal
 //! leaves here is the identities of the copies that it removed (8 bytes each; there are no more than copies on disk and
-//! writes that wait), the name of a route of the policy, and a count. What a disk that cannot be read may hold besides is
+//! writes that wait), a bounded memory of what is [leaving](crate::leaving), the name of a route of the policy, and a count. What a disk that cannot be read may hold besides is
 //! refused by the marks once it is read. **Puts** are bounded in number and bytes; one more is dropped and
 //! counted. A put names a variant, not its content: the writer asks the index for the content when its turn comes, so
 //! a newer answer replaces a waiting one, and a put whose variant was withdrawn finds nothing and is skipped.
@@ -24,6 +24,7 @@ use crate::copies::{LoadError, OwnedRenewal};
 use crate::copy::StoredCopy;
 use crate::disk::DiskError;
 use crate::index::Place;
+use crate::leaving::{Gone, Leaving};
 use crate::options::StoreOptions;
 
 /// Confirmations that may wait before those are let go that nobody waits for any more.
@@ -53,8 +54,6 @@ pub(crate) struct Erases {
     pub(crate) routes: BTreeSet<Box<str>>,
     pub(crate) confirms: Vec<oneshot::Sender<Result<(), WithdrawError>>>,
     pub(crate) count: u64,
-    /// What of it the file may still hold: records, and routes whose records it may hold.
-    pub(crate) leaving: u64,
 }
 
 impl Erases {
@@ -67,7 +66,6 @@ impl Erases {
         self.routes.append(&mut other.routes);
         self.confirms.append(&mut other.confirms);
         self.count += other.count;
-        self.leaving += other.leaving;
     }
 }
 
@@ -134,6 +132,12 @@ struct Lanes {
     closing: bool,
     closed: bool,
     unseen: bool,
+    /// What the deletions and withdrawals delete that wait here.
+    leaving: Leaving,
+    /// And those that the writer took and that are not durable yet.
+    taken: Leaving,
+    /// Routes that are being withdrawn, and of which nobody knows yet whether they had copies.
+    undecided: u64,
     reported: Option<DiskError>,
 }
 
@@ -150,8 +154,16 @@ pub(crate) struct Queue {
     bytes: AtomicU64,
     waiting: AtomicU64,
     unconfirmed: AtomicU64,
-    /// Records, and routes with records, that left the index and whose deletion is not durable yet.
-    leaving: AtomicU64,
+}
+
+/// A route is being withdrawn.
+#[derive(Debug)]
+pub(crate) struct Undecided<'q>(&'q Queue);
+
+impl Drop for Undecided<'_> {
+    fn drop(&mut self) {
+        self.0.lanes().undecided -= 1;
+    }
 }
 
 impl Queue {
@@ -167,7 +179,6 @@ impl Queue {
             bytes: AtomicU64::new(0),
             waiting: AtomicU64::new(0),
             unconfirmed: AtomicU64::new(0),
-            leaving: AtomicU64::new(0),
         }
     }
 
@@ -207,68 +218,85 @@ impl Queue {
         true
     }
 
-    /// Deletes records when convenient. They count as leaving until that is durable.
-    pub(crate) fn delete(&self, ids: &[u64]) {
-        self.leaving.fetch_add(ids.len() as u64, Ordering::SeqCst);
-        self.lanes().deletes.extend_from_slice(ids);
+    /// Deletes records when convenient. They count as leaving until that is durable. Called under the lock of their shard, as
+    /// is [`Queue::erase`]: whoever finds them there no more finds them here.
+    pub(crate) fn delete(&self, gone: &[Gone]) {
+        let mut lanes = self.lanes();
+        lanes.deletes.extend(gone.iter().map(|gone| gone.id));
+        gone.iter().for_each(|gone| lanes.leaving.add(Some(gone.site)));
         self.work.notify_one();
     }
 
     /// Deletes records that the disk turned out to hold. It is read again after every failure and shows them each time,
     /// so those that are queued already are not queued once more.
     pub(crate) fn delete_found(&self, ids: &[u64]) {
+        if ids.is_empty() {
+            return;
+        }
         let mut lanes = self.lanes();
-        let before = lanes.deletes.len() as u64;
         lanes.deletes.extend_from_slice(ids);
         lanes.deletes.sort_unstable();
         lanes.deletes.dedup();
-        let after = lanes.deletes.len() as u64;
-        self.leaving.fetch_add(after.wrapping_sub(before), Ordering::SeqCst);
+        lanes.leaving.add(None);
         self.work.notify_one();
     }
 
-    /// Counts records as leaving before anybody can see that they left the index.
-    pub(crate) fn leave(&self, records: u64) {
-        self.leaving.fetch_add(records, Ordering::SeqCst);
+    /// The disk had no room for a record any more; of which host and path it is, unless nobody can tell.
+    pub(crate) fn evicted(&self, site: Option<u64>) {
+        self.lanes().taken.add(site);
     }
 
-    /// These deletions are durable now.
-    pub(crate) fn left(&self, records: u64) {
-        self.leaving.fetch_sub(records, Ordering::SeqCst);
+    /// Everything that was taken is durable now.
+    pub(crate) fn left(&self) {
+        self.lanes().taken = Leaving::default();
     }
 
-    /// Whether the file may hold a record that the index no longer knows.
-    pub(crate) fn may_hold_unknown(&self) -> bool {
-        self.leaving.load(Ordering::SeqCst) > 0 || self.lanes().unseen
+    /// A route is about to be withdrawn. Until that is dropped, its copies may be leaving.
+    pub(crate) fn undecided(&self) -> Undecided<'_> {
+        self.lanes().undecided += 1;
+        Undecided(self)
     }
 
-    /// Queues a withdrawal: of `ids`, or of a whole route. `leaving` of it were counted by [`Queue::leave`].
-    pub(crate) fn erase(&self, ids: Vec<u64>, route: Option<Box<str>>, leaving: u64) -> Confirmation {
+    /// Whether the file may hold a record of this host and path, or any at all, that the index no longer knows.
+    pub(crate) fn may_hold_unknown(&self, site: Option<u64>) -> bool {
+        let lanes = self.lanes();
+        lanes.unseen || lanes.undecided > 0 || lanes.leaving.may_hold(site) || lanes.taken.may_hold(site)
+    }
+
+    /// Queues a withdrawal of records.
+    pub(crate) fn erase(&self, gone: &[Gone]) -> Confirmation {
+        let mut lanes = self.lanes();
+        gone.iter().for_each(|gone| lanes.leaving.add(Some(gone.site)));
+        let ids = gone.iter().map(|gone| gone.id).collect();
+        self.withdraw(lanes, Erases { ids, ..Erases::default() })
+    }
+
+    /// Queues a withdrawal of a whole route. `stored`: it had copies.
+    pub(crate) fn erase_route(&self, route: Box<str>, stored: bool) -> Confirmation {
+        let mut lanes = self.lanes();
+        if stored {
+            lanes.leaving.add(None);
+        }
+        lanes.sweep = true;
+        self.withdraw(lanes, Erases { routes: BTreeSet::from([route]), ..Erases::default() })
+    }
+
+    fn withdraw(&self, mut lanes: MutexGuard<'_, Lanes>, erases: Erases) -> Confirmation {
         let (confirm, confirmation) = Confirmation::channel();
         self.unconfirmed.fetch_add(1, Ordering::Relaxed);
-        let mut lanes = self.lanes();
         if lanes.closed {
             return confirmation;
         }
         if lanes.erases.confirms.len() >= CONFIRMS {
             lanes.erases.confirms.retain(|confirm| !confirm.is_closed());
         }
-        lanes.sweep |= route.is_some();
-        lanes.erases.append(Erases {
-            ids,
-            routes: route.into_iter().collect(),
-            confirms: vec![confirm],
-            count: 1,
-            leaving,
-        });
+        lanes.erases.append(Erases { confirms: vec![confirm], count: 1, ..erases });
         self.work.notify_one();
         confirmation
     }
 
     /// Tells everybody who waits that withdrawals are durable.
     pub(crate) fn confirm(&self, erases: Erases) {
-        // First: whoever is told may ask again at once.
-        self.left(erases.leaving);
         self.unconfirmed.fetch_sub(erases.count, Ordering::Relaxed);
         for confirm in erases.confirms {
             // Whoever stopped waiting needs no answer.
@@ -333,6 +361,8 @@ impl Queue {
             }
             None => self.work.wait_while(lanes, idle).unwrap_or_else(PoisonError::into_inner),
         };
+        let leaving = std::mem::take(&mut lanes.leaving);
+        lanes.taken.append(leaving);
         let most = if lanes.erases.is_empty() { puts } else { puts.min(PUTS_WITH_ERASES) };
         let puts = most.min(lanes.puts.len());
         Work {
@@ -415,7 +445,7 @@ impl Queue {
     /// Memory that waiting withdrawals take, in bytes.
     #[cfg(test)]
     pub(crate) fn erase_bytes(&self) -> usize {
-        let Erases { ids, routes, confirms, count: _, leaving: _ } = &self.lanes().erases;
+        let Erases { ids, routes, confirms, count: _ } = &self.lanes().erases;
         ids.capacity() * size_of::<u64>()
             + routes.iter().map(|route| size_of_val(route) + route.len()).sum::<usize>()
             + confirms.capacity() * size_of::<oneshot::Sender<Result<(), WithdrawError>>>()
@@ -428,35 +458,5 @@ impl Queue {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::headers;
-
-    #[test]
-    fn what_a_failing_disk_shows_again_and_again_is_queued_once() {
-        let queue = Queue::new(&StoreOptions::new(""));
-        queue.delete(&[7, 7]);
-        for _ in 0..100 {
-            queue.delete_found(&[9, 8, 7]);
-        }
-        let deletes = queue.next_work(None, 0).deletes;
-        assert_eq!(deletes, [7, 8, 9]);
-        queue.left(deletes.len() as u64);
-        assert!(!queue.may_hold_unknown());
-    }
-
-    #[test]
-    fn reads_that_wait_are_bounded_in_bytes_too() {
-        let queue = Queue::new(&StoreOptions { read_queue_len: usize::MAX, ..StoreOptions::new("") });
-        let large = headers(&[("etag", &"x".repeat(30_000))]);
-        let put = Put { id: 1, shard: 0, place: 0 };
-        let renew = || {
-            let purpose = Purpose::Renew(Box::new(OwnedRenewal::sample(&large)));
-            queue.fetch(Fetch { put, purpose })
-        };
-        let taken = (0..10_000).filter(|_| renew().is_ok()).count();
-        assert!((100..=RENEWAL_BYTES / 30_000).contains(&taken), "{taken}");
-        assert!(queue.fetch(Fetch { put, purpose: Purpose::Load(oneshot::channel().0) }).is_ok());
-        assert!(queue.next_fetch().is_some() && renew().is_ok() && renew().is_err());
-    }
-}
+#[path = "queue_tests.rs"]
+mod tests;

@@ -188,6 +188,42 @@ fn what_is_still_leaving_the_disk_is_not_nothing() {
     }
 }
 
+/// Records leave the disk all the time for want of room. Only who withdraws one of those waits for it, and what never had a
+/// copy is answered at once.
+#[test]
+fn a_withdrawal_of_nothing_waits_for_no_record_of_something_else() {
+    let disk = FakeMedium::default();
+    // Room for a few copies in each of the 64 shards.
+    let (store, _) = open(&disk, StoreOptions { index_bytes: 64 * 1_200, ..options() });
+    let keys = |letter: &str| -> Vec<_> {
+        (0..300).map(|number| key(&format!("/{letter}/{number}"), None)).collect()
+    };
+    let first = keys("a");
+    assert!(first.iter().all(|key| put(&store, key) == PutOutcome::Stored));
+    until(|| store.health().writes_queued == 0);
+    let held: Vec<_> = first.iter().filter(|key| present(&store, key)).collect();
+    until(|| disk.durable_copies() == held.len());
+    disk.stall(true);
+    assert!(keys("b").iter().all(|key| put(&store, key) == PutOutcome::Stored));
+    let evicted: Vec<_> = held.into_iter().filter(|key| !present(&store, key)).collect();
+    assert!(evicted.len() > 10, "{} left the index", evicted.len());
+    for never in keys("c") {
+        assert!(matches!(withdraw(&store, &never), Withdrawn::NothingStored), "{never:?}");
+    }
+    let pending: Vec<_> = evicted
+        .iter()
+        .map(|key| match withdraw(&store, key) {
+            Withdrawn::Pending(confirmation) => confirmation,
+            Withdrawn::NothingStored => panic!("the disk still holds {key:?}"),
+        })
+        .collect();
+    disk.stall(false);
+    assert!(pending.into_iter().all(|confirmation| block_on(confirmation) == Ok(())));
+    for key in evicted {
+        assert!(matches!(withdraw(&store, key), Withdrawn::NothingStored), "gone for good");
+    }
+}
+
 /// What was read before the failure must not be taken for something else the next time.
 #[test]
 fn a_first_reading_that_breaks_off_loses_nothing_and_leaves_nothing_behind() {

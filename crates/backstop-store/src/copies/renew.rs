@@ -248,11 +248,9 @@ impl Inner {
         let before = (shard.bytes(), shard.len());
         let mut removed = Vec::new();
         shard.remove_variant(put.place, put.id, &mut removed);
-        let ids = self.release(&removed);
-        if let Some(queue) = self.queue.as_ref().filter(|_| !ids.is_empty()) {
-            let leaving = ids.len() as u64;
-            queue.leave(leaving);
-            drop(queue.erase(ids, None, leaving));
+        let gone = self.release(&removed);
+        if let Some(queue) = self.queue.as_ref().filter(|_| !gone.is_empty()) {
+            drop(queue.erase(&gone));
         }
         self.account(before, (shard.bytes(), shard.len()));
     }

@@ -25,8 +25,8 @@ pub enum Withdrawal {
 /// What became of a withdrawal.
 #[derive(Debug)]
 pub enum Withdrawn {
-    /// No copy was stored, neither in memory nor on disk, and none is still leaving the disk after an earlier withdrawal.
-    /// Reads that began before are refused all the same.
+    /// No copy was stored, neither in memory nor on disk, and none of it is still leaving the disk, after an earlier
+    /// withdrawal or because there was no room. Reads that began before are refused all the same.
     NothingStored,
     /// In memory the copies are gone; the confirmation completes once they are gone from disk for good.
     Pending(Confirmation),
@@ -47,44 +47,26 @@ impl Copies {
         let inner = &*self.inner;
         inner.note_mono(now);
         let generation = inner.new_generation();
-        let Found { stored, ids, leaving } = match &withdrawal {
-            Withdrawal::Target(target) => inner.withdraw_target(target.site(), Some(target), generation, now),
+        match withdrawal {
+            Withdrawal::Target(target) => {
+                inner.withdraw_target(target.site(), Some(&target), generation, now)
+            }
             Withdrawal::Path { host, path } => {
-                inner.withdraw_target(&site(host, path), None, generation, now)
+                inner.withdraw_target(&site(&host, &path), None, generation, now)
             }
             Withdrawal::Route(route) => inner.withdraw_route(route, generation, now.mono),
-        };
-        let Some(queue) = &inner.queue else {
-            return if stored {
-                Withdrawn::Pending(Confirmation::immediate())
-            } else {
-                Withdrawn::NothingStored
-            };
-        };
-        if !stored && !queue.may_hold_unknown() {
-            return Withdrawn::NothingStored;
         }
-        let route = match withdrawal {
-            Withdrawal::Route(route) => Some(route),
-            Withdrawal::Target(_) | Withdrawal::Path { .. } => None,
-        };
-        Withdrawn::Pending(queue.erase(ids, route, leaving))
     }
 }
 
-/// What a withdrawal found.
-struct Found {
-    /// Whether anything was stored.
-    stored: bool,
-    /// The records of it that the disk may hold.
-    ids: Vec<u64>,
-    /// What was counted as leaving the disk.
-    leaving: u64,
+/// Where copies lie in memory only.
+const fn in_memory(stored: bool) -> Withdrawn {
+    if stored { Withdrawn::Pending(Confirmation::immediate()) } else { Withdrawn::NothingStored }
 }
 
 impl Inner {
     /// Withdraws one target, or a whole path.
-    fn withdraw_target(&self, site: &[u8], target: Option<&Target>, generation: u64, now: Now) -> Found {
+    fn withdraw_target(&self, site: &[u8], target: Option<&Target>, generation: u64, now: Now) -> Withdrawn {
         let query = target.map(Target::query);
         let located = self.index.locate_below(site, query);
         let mut shard = self.index.write(located.shard());
@@ -93,36 +75,43 @@ impl Inner {
         shard.marks.set(site, query, generation, now.mono);
         let mut removed = Vec::new();
         shard.remove_below(located, site, query, &mut removed);
-        let ids = self.release(&removed);
-        let leaving = ids.len() as u64;
-        if let Some(queue) = &self.queue {
-            // Under the lock: whoever finds nothing here any more finds it there.
-            queue.leave(leaving);
-        }
+        let gone = self.release(&removed);
         self.account(before, (shard.bytes(), shard.len()));
-        Found { stored: !removed.is_empty(), ids, leaving }
+        let stored = !removed.is_empty();
+        // Still under the lock: whoever finds nothing here any more finds it there.
+        match &self.queue {
+            None => in_memory(stored),
+            Some(queue) if stored || queue.may_hold_unknown(Some(located.site)) => {
+                Withdrawn::Pending(queue.erase(&gone))
+            }
+            Some(_) => Withdrawn::NothingStored,
+        }
     }
 
     /// Withdraws a route.
-    fn withdraw_route(&self, name: &str, generation: u64, now: Mono) -> Found {
-        let Some(route) = self.routes.get(name) else {
+    fn withdraw_route(&self, name: Box<str>, generation: u64, now: Mono) -> Withdrawn {
+        let route = self.routes.get(&name);
+        if route.is_none() {
             self.routes.raise_horizon(generation);
-            return Found { stored: false, ids: Vec::new(), leaving: 0 };
-        };
+        }
+        let withdraw = || route.is_some_and(|route| route.withdraw(generation, now));
         let Some(queue) = &self.queue else {
-            let stored = route.withdraw(generation, now);
+            let stored = withdraw();
             if stored {
                 self.stale_everywhere();
             }
-            return Found { stored, ids: Vec::new(), leaving: 0 };
+            return in_memory(stored);
         };
         // Before it is taken note of that the route has no copies any more: whoever withdraws it next may see that.
-        queue.leave(1);
-        let stored = route.withdraw(generation, now);
-        if !stored {
-            queue.left(1);
+        let undecided = queue.undecided();
+        if withdraw() {
+            return Withdrawn::Pending(queue.erase_route(name, true));
         }
-        Found { stored, ids: Vec::new(), leaving: u64::from(stored) }
+        drop(undecided);
+        if queue.may_hold_unknown(None) {
+            return Withdrawn::Pending(queue.erase_route(name, false));
+        }
+        Withdrawn::NothingStored
     }
 }
 

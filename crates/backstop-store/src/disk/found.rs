@@ -126,7 +126,7 @@ impl Inner {
         let kept = removed.len();
         shard.shrink_to(self.index.bytes_per_shard(), place, &mut removed);
         add(&self.counters.index_evictions, (removed.len() - kept) as u64);
-        unwanted.extend(self.release(&removed));
+        unwanted.extend(self.release(&removed).iter().map(|gone| gone.id));
         self.account(before, (shard.bytes(), shard.len()));
         true
     }

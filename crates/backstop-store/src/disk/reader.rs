@@ -99,7 +99,7 @@ impl Inner {
         let mut shard = self.index.write(put.shard);
         let before = (shard.bytes(), shard.len());
         if let Some(queue) = &self.queue {
-            queue.delete(&[put.id]);
+            queue.delete_found(&[put.id]);
         }
         self.not_on_disk(&mut shard, put.place, put.id);
         self.account(before, (shard.bytes(), shard.len()));

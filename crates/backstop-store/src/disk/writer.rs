@@ -39,8 +39,6 @@ struct Writer {
     /// Whether something was applied that is not durable.
     dirty: bool,
     durable_at: Mono,
-    /// Records that left the index and are deleted, not yet durably.
-    leaving: u64,
     unseen: bool,
     pause: Duration,
 }
@@ -67,7 +65,6 @@ pub(super) fn open(medium: Box<dyn Medium>, options: StoreOptions, now: Now) -> 
         sequence: 1,
         dirty: false,
         durable_at: now.mono,
-        leaving: 0,
         unseen: false,
         pause,
     };
@@ -181,7 +178,6 @@ impl Writer {
         drop(disk);
         match applied {
             Ok(applied) => {
-                self.leaving += work.deletes.len() as u64 + applied.evicted.len() as u64;
                 for Taken { put, copy } in &taken {
                     self.inner.written(*put, copy);
                 }
@@ -261,17 +257,20 @@ impl Writer {
     }
 
     fn note_evicted(&self, evicted: &[Vec<u8>]) {
-        self.queue.leave(evicted.len() as u64);
         add(&self.inner.counters.disk_evictions, evicted.len() as u64);
-        for entry in evicted.iter().filter_map(|bytes| decode_entry(bytes).ok()) {
-            self.inner.lost(&entry);
+        for entry in evicted.iter().map(|bytes| decode_entry(bytes).ok()) {
+            // Before anybody can see that it left the index.
+            self.queue.evicted(entry.as_ref().map(|entry| self.inner.index.locate(&entry.key).site));
+            if let Some(entry) = entry {
+                self.inner.lost(&entry);
+            }
         }
     }
 
     /// Everything so far survives a crash.
     fn durable(&mut self, erases: Erases) {
         self.durable_at = self.inner.mono();
-        self.queue.left(std::mem::take(&mut self.leaving));
+        self.queue.left();
         self.set_unseen(false);
         self.pause = self.inner.options.retry_pause.0;
         self.inner.counters.set_disk(DiskState::Ok);
@@ -287,8 +286,6 @@ impl Writer {
         self.queue.give_back(work.deletes, work.erases);
         self.queue.give_back_puts(work.puts);
         *self.disk.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        // What was deleted but not durably is found again when the disk is compared with the index.
-        self.queue.left(std::mem::take(&mut self.leaving));
         self.dirty = false;
         match error {
             DiskError::Full(_) => self.medium.keep_less(),

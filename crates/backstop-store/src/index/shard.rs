@@ -31,6 +31,8 @@ type ByHash<T> = HashMap<u64, T, BuildHasherDefault<AsIs>>;
 #[derive(Debug)]
 pub(crate) struct Removed {
     pub(crate) variant: Variant,
+    /// The hash of its host and path.
+    pub(crate) site: u64,
 }
 
 #[derive(Debug)]
@@ -157,7 +159,7 @@ impl Shard {
         {
             self.bytes -= oldest.bytes();
             self.variants -= 1;
-            removed.push(Removed { variant: oldest });
+            removed.push(Removed { variant: oldest, site: entry.located.site });
         }
         self.bytes += variant.bytes();
         self.variants += 1;
@@ -170,7 +172,7 @@ impl Shard {
         if let Some(variant) = entry.variants.remove(id) {
             self.bytes -= variant.bytes();
             self.variants -= 1;
-            removed.push(Removed { variant });
+            removed.push(Removed { variant, site: entry.located.site });
         }
         if entry.variants.len() == 0 {
             self.remove(place, removed);
@@ -187,7 +189,7 @@ impl Shard {
         for variant in entry.variants.into_iter() {
             self.bytes -= variant.bytes();
             self.variants -= 1;
-            removed.push(Removed { variant });
+            removed.push(Removed { variant, site: entry.located.site });
         }
     }
 
