@@ -43,6 +43,7 @@ mod keep;
 pub mod language;
 mod layer;
 pub mod problem;
+mod lists;
 mod protected;
 mod replay;
 pub mod request;

@@ -9,6 +9,8 @@ use http::header::{
 use http::request::Parts;
 use http::{HeaderMap, Response, StatusCode, response};
 
+use crate::lists::{Quoted, members};
+
 /// What a 304 repeats of the answer that it stands for (RFC 9110 section 15.4.5).
 const IN_NOT_MODIFIED: [HeaderName; 7] =
     [CACHE_CONTROL, CONTENT_LOCATION, DATE, ETAG, EXPIRES, LAST_MODIFIED, VARY];
@@ -37,7 +39,7 @@ fn client_has_it(copy: &HeaderMap, request: &HeaderMap) -> bool {
         let tag = copy.get(ETAG).map(|tag| opaque(tag.as_bytes()));
         return request.get_all(IF_NONE_MATCH).iter().any(|line| {
             let line = line.as_bytes().trim_ascii();
-            line == b"*" || tags(line).any(|known| Some(opaque(known)) == tag)
+            line == b"*" || members(line, b',', Quoted::Tag).any(|known| Some(opaque(known)) == tag)
         });
     }
     let date = |headers: &HeaderMap, name| {
@@ -54,16 +56,6 @@ fn client_has_it(copy: &HeaderMap, request: &HeaderMap) -> bool {
 
 fn opaque(tag: &[u8]) -> &[u8] {
     tag.strip_prefix(b"W/").unwrap_or(tag)
-}
-
-/// The members of a list of entity tags; a comma inside a tag does not separate.
-fn tags(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut quoted = false;
-    line.split(move |byte| {
-        quoted ^= *byte == b'"';
-        *byte == b',' && !quoted
-    })
-    .map(<[u8]>::trim_ascii)
 }
 
 #[cfg(test)]

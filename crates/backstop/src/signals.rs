@@ -6,6 +6,8 @@ use backstop_engine::time::Wall;
 use http::HeaderMap;
 use http::header::{HeaderName, RETRY_AFTER};
 
+use crate::lists::text_members;
+
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 /// The metric that tells how long the database kept the service waiting.
 const DATABASE: &str = "db";
@@ -27,9 +29,9 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: Wall) -> Option<Duration> {
 /// The duration of the metric `db` in `Server-Timing`, in ms as that field has it. Of several the longest.
 pub(crate) fn database_wait(headers: &HeaderMap) -> Option<Duration> {
     let lines = headers.get_all(SERVER_TIMING).iter().filter_map(|line| line.to_str().ok());
-    let metrics = lines.flat_map(|line| line.split(','));
+    let metrics = lines.flat_map(|line| text_members(line, b','));
     let waits = metrics.filter_map(|metric| {
-        let mut parts = metric.split(';').map(str::trim);
+        let mut parts = text_members(metric, b';');
         parts.next().filter(|name| name.eq_ignore_ascii_case(DATABASE))?;
         let duration = parts.find_map(|part| {
             let (name, value) = part.split_once('=')?;
@@ -76,6 +78,9 @@ mod tests {
         assert_eq!(wait(&["db;dur=5.5"]), ms(5.5));
         assert_eq!(wait(&["cache;desc=miss, DB ; desc=\"x\" ; Dur=\"12\", app;dur=40"]), ms(12.0));
         assert_eq!(wait(&["db;dur=1", "db;dur=3"]), ms(3.0));
+        // What only a description says is no metric, and no duration.
+        assert_eq!(wait(&["app;desc=\"slow, db;dur=99\";dur=4, db;desc=\"a;dur=50\";dur=2"]), ms(2.0));
+        assert_eq!(wait(&["app;desc=\"\\\", db;dur=99\", db;dur=2"]), ms(2.0));
         for nothing in
             [&[][..], &["db"], &["db;dur="], &["db;dur=-1"], &["db;dur=x"], &["dbx;dur=1"], &["app;dur=1"]]
         {
