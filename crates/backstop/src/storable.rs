@@ -17,6 +17,7 @@ use http::{HeaderMap, HeaderValue};
 use sfv::{BareItem, ListEntry, Parser};
 
 use crate::fields::joined;
+use crate::lists::text_members;
 
 /// The targeted field of RFC 9213.
 pub const BACKSTOP_CACHE_CONTROL: HeaderName = HeaderName::from_static("backstop-cache-control");
@@ -135,15 +136,16 @@ impl Directives {
         for line in headers.get_all(CACHE_CONTROL) {
             // Bytes beyond ASCII belong to no directive that is known here, but the line may hold others.
             let line = String::from_utf8_lossy(line.as_bytes());
+            for directive in directives_of(&line) {
+                let (name, argument) = directive.split_once('=').unwrap_or((directive, ""));
+                directives.add(name.trim(), argument.trim().trim_matches('"'));
+            }
             if !is_understood(&line) {
                 // Whoever wrote it may have meant each of its words.
                 for word in line.split(|character| !is_token_character(character)) {
                     directives.forbid(word);
+                    directives.end(word);
                 }
-            }
-            for directive in split_outside_quotes(&line) {
-                let (name, argument) = directive.split_once('=').unwrap_or((directive, ""));
-                directives.add(name.trim(), argument.trim().trim_matches('"'));
             }
         }
         directives
@@ -156,6 +158,17 @@ impl Directives {
             .any(|known| known.eq_ignore_ascii_case(word))
         {
             self.add(word, "");
+        }
+    }
+
+    /// A word that may limit how long an answer may be used, nobody knows to what: to nothing. A lifetime of its own that
+    /// could be read stands, for it forbids nothing after its end.
+    fn end(&mut self, word: &str) {
+        match word.to_ascii_lowercase().as_str() {
+            "s-maxage" => self.s_maxage = Some(None),
+            "stale-if-error" => self.stale_if_error = Some(None),
+            "max-age" => self.max_age = self.max_age.or(Some(None)),
+            _ => {}
         }
     }
 
@@ -207,12 +220,12 @@ fn targeted(headers: &HeaderMap) -> Option<Directives> {
 
 /// Whether a line is a list of directives: a token each, and maybe a token or a quoted string (RFC 9111 section 5.2).
 fn is_understood(line: &str) -> bool {
-    split_outside_quotes(line).all(|directive| {
+    directives_of(line).all(|directive| {
         let (name, argument) = directive.split_once('=').unwrap_or((directive, ""));
         let (name, argument) = (name.trim(), argument.trim());
         let quoted = argument.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
         let argument_is_fine = match quoted {
-            Some(inside) => !inside.contains('"'),
+            Some(inside) => !has_a_quote(inside),
             None => argument.chars().all(is_token_character),
         };
         !name.is_empty() && name.chars().all(is_token_character) && argument_is_fine
@@ -224,14 +237,19 @@ fn is_token_character(character: char) -> bool {
     character.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(character)
 }
 
-fn split_outside_quotes(line: &str) -> impl Iterator<Item = &str> {
-    let mut quoted = false;
-    line.split(move |character| {
-        quoted ^= character == '"';
-        character == ',' && !quoted
-    })
-    .map(str::trim)
-    .filter(|directive| !directive.is_empty())
+fn directives_of(line: &str) -> impl Iterator<Item = &str> {
+    text_members(line, b',').filter(|directive| !directive.is_empty())
+}
+
+/// Whether a quoted string's inside holds a quote that ends it, or a backslash without anything after it.
+fn has_a_quote(inside: &str) -> bool {
+    let mut characters = inside.chars();
+    while let Some(character) = characters.next() {
+        if character == '"' || (character == '\\' && characters.next().is_none()) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Whole seconds, clamped to 2^31 as RFC 9111 section 1.2.2 allows.

@@ -121,6 +121,21 @@ fn a_line_that_cannot_be_understood_forbids_with_every_word() {
             "{line}"
         );
     }
+    // Which number is meant, nobody knows.
+    for line in ["max-age=60; s-maxage=5", "S-MaxAge = 5 max-age=60", "s-maxage=5, a b", "s-maxage; a"] {
+        assert_eq!(cache_control(line).limit, OriginLimit::WhileFresh(Duration::ZERO), "{line}");
+    }
+    for line in ["max-age=60; stale-if-error=5", "a b; stale-if-error"] {
+        assert_eq!(cache_control(line).limit, OriginLimit::UpTo(Duration::ZERO), "{line}");
+    }
+    assert_eq!(cache_control("max-age=60, stale-if-error=5, a b").limit, OriginLimit::UpTo(60 * SECOND));
+    for (line, lifetime) in [("max-age=60; a", 0), ("a=\"b, max-age=60", 0), ("max-age=60, a b", 60)] {
+        assert_eq!(cache_control(line).lifetime, Some(lifetime * SECOND), "{line}");
+    }
+    // A whole quoted string is understood, whatever it holds.
+    for line in ["a=\"s-maxage\"", "a=\"b\\\", s-maxage=5\"", "a b; s-maxaged"] {
+        assert_eq!(cache_control(line).limit, OriginLimit::Unlimited, "{line}");
+    }
     for line in ["community=\"private\"", "max-age=5, x=privately", "no-stored; max-age=5", "public, "] {
         assert!(storable(&headers(&[("cache-control", line)]), false).keep, "{line}");
     }
