@@ -118,7 +118,7 @@ pub(crate) fn is_json(media_type: &[u8]) -> bool {
 }
 
 /// Whether a body is in any coding but none (RFC 9110 sections 8.4 and 12.5.3): what cannot be understood may be one.
-fn is_coded(headers: &HeaderMap) -> bool {
+pub(crate) fn is_coded(headers: &HeaderMap) -> bool {
     let mut codings =
         headers.get_all(CONTENT_ENCODING).iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
     codings.any(|coding| !coding.trim_ascii().eq_ignore_ascii_case(b"identity"))

@@ -5,13 +5,13 @@ use std::future::Future;
 use backstop_engine::composed::{PartContent, PartFacts};
 use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Response, response};
 use http_body::Body;
 
 use crate::body::{Collected, ReplyBody, collect};
 use crate::budget::{Budget, Held};
-use crate::correct::{essence, is_json};
+use crate::correct::{essence, is_coded, is_json};
 use crate::json::is_one_value;
 use crate::upstream::BrokenOff;
 
@@ -65,10 +65,8 @@ where
 
 /// Whether content is exactly one JSON value, and nothing says otherwise of it.
 fn is_part(headers: &HeaderMap, body: &[u8]) -> bool {
-    let coded = headers.get(CONTENT_ENCODING).is_some_and(|coding| coding != "identity");
-    let declared = headers.get(CONTENT_TYPE);
-    let fits = declared.is_none_or(|declared| is_json(essence(declared.as_bytes())));
-    !coded && fits && is_one_value(body)
+    let fits = headers.get_all(CONTENT_TYPE).iter().all(|declared| is_json(essence(declared.as_bytes())));
+    !is_coded(headers) && fits && is_one_value(body)
 }
 
 #[cfg(test)]
@@ -80,7 +78,11 @@ mod tests {
         let pair = |(name, value): &(&'static str, &'static str)| {
             (HeaderName::from_static(name), HeaderValue::from_static(value))
         };
-        is_part(&fields.iter().map(pair).collect(), body.as_bytes())
+        let mut headers = HeaderMap::new();
+        for (name, value) in fields.iter().map(pair) {
+            headers.append(name, value);
+        }
+        is_part(&headers, body.as_bytes())
     }
 
     #[test]
@@ -90,7 +92,14 @@ mod tests {
             assert!(is(&[json], whole) && is(&[], whole), "{whole}");
             assert!(is(&[("content-type", "application/hal+json")], whole), "{whole}");
             assert!(!is(&[("content-type", "text/html")], whole), "{whole}");
-            assert!(!is(&[json, ("content-encoding", "gzip")], whole), "{whole}");
+            assert!(!is(&[json, ("content-type", "text/html")], whole), "{whole}, said twice");
+            for coding in ["gzip", "identity, gzip", ""] {
+                assert!(!is(&[json, ("content-encoding", coding)], whole), "{whole} {coding:?}");
+            }
+            let two_lines = [json, ("content-encoding", "identity"), ("content-encoding", "br")];
+            assert!(!is(&two_lines, whole), "{whole}");
+            // RFC 9110 section 8.4.1: codings are case-insensitive.
+            assert!(is(&[json, ("content-encoding", "Identity")], whole), "{whole}");
         }
         for broken in ["", "{\"id\":", "{}{}", "<html></html>"] {
             assert!(!is(&[json], broken) && !is(&[], broken), "{broken}");
