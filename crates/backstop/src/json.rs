@@ -7,7 +7,7 @@ use serde::Deserializer;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Nesting beyond this is not read; RFC 8259 section 9 allows a limit.
+/// A pointer with more tokens is refused: it names a place deeper than any that a policy has to look at.
 const MAX_POINTER_TOKENS: usize = 32;
 
 /// A set of JSON Pointers (RFC 6901), as a tree.

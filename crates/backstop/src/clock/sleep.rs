@@ -37,11 +37,6 @@ impl Sleep {
             timer.as_mut().reset(tokio::time::Instant::now() + clock.mono().until(at));
         }
     }
-
-    /// The moment that is waited for.
-    pub fn at(&self) -> Mono {
-        self.at
-    }
 }
 
 impl Future for Sleep {
