@@ -55,6 +55,9 @@ impl Ready {
     fn of(answer: &FixedAnswer, route: &str) -> Result<Self, SetupError> {
         let status = StatusCode::from_u16(answer.status).ok();
         let status = status.filter(|status| (200..600).contains(&status.as_u16()));
+        // These have no content, whatever their fields say (RFC 9110 section 15).
+        let status =
+            status.filter(|status| answer.body.is_empty() || !matches!(status.as_u16(), 204 | 205 | 304));
         let media_type = HeaderValue::from_str(&answer.media_type).ok();
         let (Some(status), Some(media_type)) = (status, media_type) else {
             let FixedAnswer { status, media_type, .. } = answer.clone();
@@ -78,6 +81,24 @@ mod tests {
         let accept = accept.map(|accept| (ACCEPT_LANGUAGE, HeaderValue::from_static(accept)));
         let (answer, language) = fixed.for_request(&accept.into_iter().collect());
         (answer.body.clone(), language.map(|language| language.to_str().unwrap().to_owned()))
+    }
+
+    /// RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5: none of them has content.
+    #[test]
+    fn an_answer_that_can_have_no_content_is_not_prepared_with_any() {
+        let fixed = |status, body: &str| {
+            let answer = FixedAnswer { status, ..answer(body) };
+            Fixed::of(&Optional::new(Otherwise::Prepared(answer)), "x")
+        };
+        for status in [204, 205, 304] {
+            assert!(
+                matches!(fixed(status, "{}"), Err(SetupError::Fixed { status: told, .. }) if told == status)
+            );
+            assert!(fixed(status, "").is_ok(), "{status}");
+        }
+        for status in [200, 203, 206, 404, 503] {
+            assert!(fixed(status, "{}").is_ok(), "{status}");
+        }
     }
 
     /// RFC 4647 section 3.4: `es-MX` looks up `es`. A language without an answer of its own gets the general one.

@@ -82,7 +82,7 @@ pub enum SetupError {
     },
     /// An answer that is prepared beforehand is none that HTTP knows.
     #[error(
-        "route `{route}`: a prepared answer needs a status from 200 to 599 and a media type, not {status} and {media_type:?}"
+        "route `{route}`: a prepared answer needs a status from 200 to 599 (with a body neither 204, 205 nor 304) and a media type, not {status} and {media_type:?}"
     )]
     Fixed {
         /// The route.
