@@ -70,7 +70,7 @@ where
     let shared = &route.inner.shared;
     let begin = |until| {
         let begun = ask(until).into_iter().enumerate();
-        begun.map(|(number, answer)| gather(answer, limit_bytes(route, number), &shared.budget)).collect()
+        begun.map(|(number, answer)| gather(answer, limit_bytes(route, number), shared)).collect()
     };
     let now = shared.clock.now();
     let mut flow = Flow::begin(&shared.engine, route.inner.id, RequestFacts::GET, now, entropy, Trace::off());

@@ -8,8 +8,8 @@ use backstop_lab::origin::{Answer, Behaviour, Gate, Matcher, Request};
 use crate::support::page::{
     LEFT_OUT, PARTS, Page, RECOMMENDED, normal, omitted, page_of, recommendations, reduced, whole,
 };
-use crate::support::shop::{HOST, SPANISH, down};
-use crate::support::{BOUND, Outcomes, expect, product, products, run};
+use crate::support::shop::{HOST, SPANISH, down, right_answer};
+use crate::support::{BOUND, Metrics, Outcomes, expect, product, products, run};
 
 #[test]
 fn all_parts_are_one_normal_answer() {
@@ -165,6 +165,43 @@ fn a_required_part_that_fails_is_answered_from_its_copy_with_its_age() {
         // Up to its age and not a nanosecond longer, and no copy of the page as a whole outlives it.
         page.hand.advance(Duration::from_secs(30) + Duration::from_nanos(1));
         expect::no_copy(&page.get("1").await, "age", "connect");
+    });
+}
+
+/// By hand: a copy of 30 s waits for 2 s, and an answer that was 7 s old when it came is 9 s old.
+#[test]
+fn a_page_is_as_old_as_its_oldest_part_when_it_is_sent() {
+    run(async {
+        let mut page = Page::with(|policy| {
+            let slow = recommendations(LEFT_OUT).replace("\"80ms\"", "\"4s\"");
+            let patient = page_of(PARTS).replace("\"300ms\"", "\"5s\"");
+            policy.replace_route("recommendations.optional", &slow).replace_route("page.composed", &patient)
+        })
+        .await;
+        page.catalog.default(Behaviour::from_fn(|request| right_answer(request, "first").header("Age", "7")));
+        let waits = async |page: &mut Page| {
+            let gate = Gate::new();
+            page.recommender.on(Matcher::any(), Behaviour::json(RECOMMENDED).gate(&gate));
+            let described =
+                |metrics: &Metrics| metrics.sum("backstop_requests_total", &["route=\"description\""]);
+            let before = described(&page.gateway.metrics().await);
+            let asking = page.asking("/pages/1");
+            gate.wait_for_waiting(1, BOUND).await.unwrap();
+            page.gateway.metrics_until(|metrics| described(metrics) > before).await;
+            page.hand.advance(Duration::from_secs(2));
+            gate.open();
+            asking.await.unwrap()
+        };
+        let live = waits(&mut page).await;
+        normal(&live, &whole("1", "es", Some(RECOMMENDED)));
+        assert_eq!(live.header("age"), Some("9"));
+        down(&page.catalog).await;
+        // 7 s old when it came, at which the page waited 2 s for the rest; 21 s more make it 30 s.
+        page.hand.advance(Duration::from_secs(21));
+        let copy = waits(&mut page).await;
+        let mark = "outcome=fallback, source=snapshot, age=32, reason=connect";
+        reduced(&copy, &whole("1", "es", Some(RECOMMENDED)), mark);
+        assert_eq!(copy.header("age"), Some("32"));
     });
 }
 

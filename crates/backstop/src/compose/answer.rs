@@ -1,11 +1,14 @@
 //! The decided answer of a composed route, as it goes to the client.
 
+use std::time::Duration;
+
 use backstop_engine::composed::PartSet;
 use backstop_engine::failure::Cause;
 use backstop_engine::flow::{Account, Decision, Reply, Settlement};
 use backstop_engine::outcome::{Outcome, Reason};
 use backstop_engine::policy::RouteClass;
 use backstop_engine::status::{Refusal, refusal};
+use backstop_engine::time::Mono;
 use bytes::Bytes;
 use http::header::{
     ACCEPT_RANGES, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_LOCATION, CONTENT_RANGE, CONTENT_TYPE, ETAG,
@@ -32,14 +35,18 @@ pub(super) fn answer<B>(
     decision: Decision,
     mut came: Vec<Option<Came>>,
 ) -> Response<ReplyBody<B>> {
-    let Decision { reply, account, settlement, .. } = decision;
+    let Decision { reply, mut account, settlement, .. } = decision;
+    let now = route.inner.shared.clock.mono();
+    if let Reply::Composed { placed, .. } = reply {
+        account.age = account.age.max(oldest(placed, &came, now));
+    }
     let part = match reply {
         Reply::Part { number } => came.get_mut(number).and_then(Option::take),
         _ => None,
     };
     let answering = Answering { route, asked, account };
     let mut response = match (reply, part) {
-        (Reply::Composed { placed, .. }, _) => answering.whole(placed, came, settlement),
+        (Reply::Composed { placed, .. }, _) => answering.whole(placed, came, now, settlement),
         (Reply::Part { .. }, Some(part)) => answering.part(part, settlement),
         (Reply::Refusal(refusal), _) => answering.refusal(&refusal, settlement),
         // The engine answers with what it was told of; should it ever not be there, nothing is made up.
@@ -62,6 +69,15 @@ pub(super) fn answer<B>(
     response
 }
 
+/// The age of the oldest of the parts that stand in the whole, now that it is sent; `None` if none of them told one.
+fn oldest(placed: PartSet, came: &[Option<Came>], now: Mono) -> Option<Duration> {
+    let aged = |(number, part): (usize, &Option<Came>)| {
+        let part = part.as_ref().filter(|_| placed.contains(number))?;
+        Some(part.facts.account?.age?.saturating_add(part.at.until(now)))
+    };
+    came.iter().enumerate().filter_map(aged).max()
+}
+
 struct Answering<'a> {
     route: &'a ProtectedRoute,
     asked: Asked,
@@ -81,6 +97,7 @@ impl Answering<'_> {
         &self,
         placed: PartSet,
         came: Vec<Option<Came>>,
+        now: Mono,
         settlement: Settlement,
     ) -> Response<ReplyBody<B>> {
         let stands = |number: usize| came.get(number)?.as_ref().filter(|_| placed.contains(number));
@@ -91,7 +108,7 @@ impl Answering<'_> {
         let varies_by = self.route.inner.whole.as_ref().map_or(&[][..], |whole| &whole.varies_by);
         let (mut head, ()) = Response::new(()).into_parts();
         head.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let parts = (0..came.len()).filter_map(stands).map(|part| &part.head.headers);
+        let parts = (0..came.len()).filter_map(stands).map(|part| part.standing(now));
         merge(&mut head.headers, self.account.outcome == Outcome::Normal, varies_by, parts);
         if let Some(cause) = self.account.cause {
             self.describe_cause(&mut head.headers, cause);

@@ -3,7 +3,8 @@
 //! - `Cache-Control`: `no-store` if any part is degraded or left out, or says `private`, `no-store` or `Set-Cookie`. Else
 //!   `no-cache` if any part must be asked about again (`no-cache`, `must-revalidate`, `proxy-revalidate`) or does not say how
 //!   long it is fresh; else `max-age` with the shortest of their lifetimes.
-//! - `Age`: the greatest of theirs. So what is left of the whole's lifetime is never more than what is left of any part's.
+//! - `Age`: the greatest of theirs, each with the time for which it waited for the others. So what is left of the whole's
+//!   lifetime is never more than what is left of any part's.
 //! - `Vary`: everything that any of them varies by, what its route negotiates, and what is in its key.
 //!
 //! No other field of a part goes on: not its validators, which are about another representation, and not `Set-Cookie`.
@@ -19,19 +20,30 @@ use http::{HeaderMap, HeaderValue};
 
 use crate::storable::{Freshness, received_age};
 
+/// A part that stands in a whole.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standing<'p> {
+    /// Its fields, as they came.
+    pub(super) headers: &'p HeaderMap,
+    /// How long ago that was.
+    pub(super) waited: Duration,
+}
+
 /// Writes the fields of a whole. `parts` are those that stand in it.
 pub(super) fn merge<'p>(
     headers: &mut HeaderMap,
     is_normal: bool,
     varies_by: &[Box<str>],
-    parts: impl Iterator<Item = &'p HeaderMap> + Clone,
+    parts: impl Iterator<Item = Standing<'p>> + Clone,
 ) {
-    headers.insert(CACHE_CONTROL, cache_control(is_normal, parts.clone()));
-    if parts.clone().any(|part| part.contains_key(AGE)) {
-        let age = parts.clone().map(received_age).max().unwrap_or_default();
-        headers.insert(AGE, HeaderValue::from(age.as_secs()));
+    let told = parts.clone().map(|part| part.headers);
+    headers.insert(CACHE_CONTROL, cache_control(is_normal, told.clone()));
+    let age = parts.map(|part| received_age(part.headers).saturating_add(part.waited)).max();
+    let age = age.unwrap_or_default().as_secs();
+    if age > 0 || told.clone().any(|part| part.contains_key(AGE)) {
+        headers.insert(AGE, HeaderValue::from(age));
     }
-    vary(headers, varies_by, parts);
+    vary(headers, varies_by, told);
 }
 
 fn cache_control<'p>(is_normal: bool, parts: impl Iterator<Item = &'p HeaderMap>) -> HeaderValue {
@@ -118,8 +130,9 @@ mod tests {
     }
 
     fn merged(is_normal: bool, parts: &[HeaderMap]) -> HeaderMap {
+        let waited = |headers| Standing { headers, waited: Duration::ZERO };
         let mut headers = HeaderMap::new();
-        merge(&mut headers, is_normal, &[], parts.iter());
+        merge(&mut headers, is_normal, &[], parts.iter().map(waited));
         headers
     }
 
@@ -156,6 +169,25 @@ mod tests {
         let aged = |age: &'static str| part(&[("age", age)]);
         assert_eq!(merged(true, &[aged("3"), aged("30"), part(&[])])[AGE], "30");
         assert_eq!(merged(true, &[part(&[])]).get(AGE), None);
+    }
+
+    /// By hand: 3 s and 28.5 s of waiting are older than 30 s, and 31 s where seconds are whole.
+    #[test]
+    fn a_part_grows_older_while_it_waits_for_the_others() {
+        let age = |parts: &[(Option<&'static str>, u64)]| {
+            let fields =
+                |age: Option<&'static str>| age.map_or_else(HeaderMap::new, |age| part(&[("age", age)]));
+            let parts: Vec<_> = parts.iter().map(|(age, waited_ms)| (fields(*age), *waited_ms)).collect();
+            let waited =
+                parts.iter().map(|(headers, ms)| Standing { headers, waited: Duration::from_millis(*ms) });
+            let mut headers = HeaderMap::new();
+            merge(&mut headers, true, &[], waited);
+            headers.get(AGE).map(|age| age.to_str().unwrap().to_owned())
+        };
+        assert_eq!(age(&[(Some("3"), 28_500), (Some("30"), 0)]).as_deref(), Some("31"));
+        assert_eq!(age(&[(Some("30"), 999), (None, 0)]).as_deref(), Some("30"));
+        assert_eq!(age(&[(None, 1_000)]).as_deref(), Some("1"));
+        assert_eq!(age(&[(None, 999)]), None);
     }
 
     #[test]

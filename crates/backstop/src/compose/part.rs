@@ -4,16 +4,20 @@ use std::future::Future;
 
 use backstop_engine::composed::{PartContent, PartFacts};
 use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
+use backstop_engine::time::Mono;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Response, response};
 use http_body::Body;
 
 use crate::body::{Collected, ReplyBody, collect};
-use crate::budget::{Budget, Held};
+use crate::budget::Held;
 use crate::correct::{essence, is_coded, is_json};
 use crate::json::is_one_value;
+use crate::protected::Shared;
 use crate::upstream::BrokenOff;
+
+use super::fields::Standing;
 
 /// A part that came.
 pub(super) struct Came {
@@ -21,22 +25,32 @@ pub(super) struct Came {
     pub(super) body: Bytes,
     pub(super) held: Option<Held>,
     pub(super) facts: PartFacts,
+    /// When its head came. The age that it tells is that of this moment.
+    pub(super) at: Mono,
+}
+
+impl Came {
+    /// As it stands in a whole that is sent now.
+    pub(super) fn standing(&self, now: Mono) -> Standing<'_> {
+        Standing { headers: &self.head.headers, waited: self.at.until(now) }
+    }
 }
 
 /// Awaits a part's answer and reads it, up to its limit and what all held-back answers may take.
 pub(super) async fn gather<B>(
     answer: impl Future<Output = Response<ReplyBody<B>>>,
     limit_bytes: u64,
-    budget: &Budget,
+    shared: &Shared,
 ) -> Came
 where
     B: Body<Data = Bytes, Error = BrokenOff> + Unpin,
 {
     let (head, body) = answer.await.into_parts();
+    let at = shared.clock.mono();
     let account = head.extensions.get().copied();
     let facts = |content| PartFacts { status: head.status.as_u16(), content, account };
     let nothing = |content| (Bytes::new(), None, facts(content));
-    let (body, held, facts) = match collect(body, limit_bytes, budget).await {
+    let (body, held, facts) = match collect(body, limit_bytes, &shared.budget).await {
         Ok(Collected::Whole { body, mut held, .. }) => {
             if held.grow(body.len() as u64) {
                 let content = if head.status.is_success() && is_part(&head.headers, &body) {
@@ -60,7 +74,7 @@ where
             nothing(PartContent::BrokenOff(failure))
         }
     };
-    Came { head, body, held, facts }
+    Came { head, body, held, facts, at }
 }
 
 /// Whether content is exactly one JSON value, and nothing says otherwise of it.
