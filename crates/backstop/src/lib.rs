@@ -43,6 +43,7 @@ mod keep;
 pub mod language;
 mod layer;
 mod lists;
+mod own;
 pub mod problem;
 mod protected;
 mod replay;

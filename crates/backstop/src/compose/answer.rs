@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use backstop_engine::composed::PartSet;
-use backstop_engine::failure::Cause;
 use backstop_engine::flow::{Account, Decision, Reply, Settlement};
 use backstop_engine::outcome::{Outcome, Reason};
 use backstop_engine::policy::RouteClass;
@@ -14,12 +13,12 @@ use http::header::{
     ACCEPT_RANGES, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_LOCATION, CONTENT_RANGE, CONTENT_TYPE, ETAG,
     HeaderName, LAST_MODIFIED, SET_COOKIE,
 };
-use http::{HeaderMap, HeaderValue, Response};
+use http::{HeaderValue, Response};
 
 use crate::body::ReplyBody;
 use crate::budget::Held;
 use crate::protected::ProtectedRoute;
-use crate::{fields, problem};
+use crate::{fields, own};
 
 use super::Asked;
 use super::fields::{merge, vary};
@@ -111,7 +110,7 @@ impl Answering<'_> {
         let parts = (0..came.len()).filter_map(stands).map(|part| part.standing(now));
         merge(&mut head.headers, self.account.outcome == Outcome::Normal, varies_by, parts);
         if let Some(cause) = self.account.cause {
-            self.describe_cause(&mut head.headers, cause);
+            own::describe_cause(&mut head.headers, cause, &self.route.inner.shared.speaker);
         }
         let content = Bytes::from(text);
         head.headers.insert(CONTENT_LENGTH, HeaderValue::from(content.len()));
@@ -128,7 +127,8 @@ impl Answering<'_> {
                 (Some(_), None) => {}
             }
         }
-        Response::from_parts(head, ReplyBody::collected(self.unless_head(content), None, held, settlement))
+        let content = own::unless_head(content, self.asked.is_head);
+        Response::from_parts(head, ReplyBody::collected(content, None, held, settlement))
     }
 
     /// The answer of a required part, without what is about that part alone.
@@ -145,21 +145,12 @@ impl Answering<'_> {
         let varies_by = self.route.inner.whole.as_ref().map_or(&[][..], |whole| &whole.varies_by);
         vary(&mut head.headers, varies_by, std::iter::once(&own));
         head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
-        Response::from_parts(head, ReplyBody::collected(self.unless_head(body), None, held, settlement))
+        let content = own::unless_head(body, self.asked.is_head);
+        Response::from_parts(head, ReplyBody::collected(content, None, held, settlement))
     }
 
     fn refusal<B>(&self, refused: &Refusal, settlement: Settlement) -> Response<ReplyBody<B>> {
-        let (mut head, content) = problem::response(refused, &self.account).into_parts();
-        fields::describe_failure(&mut head.headers, refused, &self.route.inner.shared.speaker);
-        Response::from_parts(head, ReplyBody::whole(self.unless_head(content), settlement))
-    }
-
-    fn describe_cause(&self, headers: &mut HeaderMap, cause: Cause) {
-        let refusal = refusal(Reason::Cause(cause), Some(cause), Default::default());
-        fields::describe_failure(headers, &refusal, &self.route.inner.shared.speaker);
-    }
-
-    fn unless_head(&self, content: Bytes) -> Bytes {
-        if self.asked.is_head { Bytes::new() } else { content }
+        let speaker = &self.route.inner.shared.speaker;
+        own::refused(refused, &self.account, speaker, self.asked.is_head, settlement)
     }
 }

@@ -18,7 +18,7 @@ use crate::fields::SharedFrom;
 use crate::request::{method, target};
 use crate::storable::{limit_if_kept, limit_if_overridden, storable};
 use crate::upstream::Upstream;
-use crate::{fields, keep, problem, replay};
+use crate::{fields, keep, own, replay};
 
 use super::hands::{Answer, Http};
 
@@ -253,7 +253,8 @@ where
             head.headers.insert(CONTENT_LENGTH, HeaderValue::from(content.len()));
         }
         self.describe_cause(&mut head.headers, account);
-        Response::from_parts(head, ReplyBody::whole(self.unless_head(content), settlement))
+        let content = own::unless_head(content, self.is_head());
+        Response::from_parts(head, ReplyBody::whole(content, settlement))
     }
 
     fn refusal_response(
@@ -262,20 +263,18 @@ where
         account: &Account,
         settlement: Settlement,
     ) -> Response<ReplyBody<U::Body>> {
-        let (mut head, content) = problem::response(refused, account).into_parts();
-        fields::describe_failure(&mut head.headers, refused, &self.route.inner.shared.speaker);
-        Response::from_parts(head, ReplyBody::whole(self.unless_head(content), settlement))
+        let speaker = &self.route.inner.shared.speaker;
+        own::refused(refused, account, speaker, self.is_head(), settlement)
     }
 
     fn describe_cause(&self, headers: &mut HeaderMap, account: &Account) {
         debug_assert!(account.source != Source::Primary);
         if let Some(cause) = account.cause {
-            let refusal = refusal(Reason::Cause(cause), Some(cause), Default::default());
-            fields::describe_failure(headers, &refusal, &self.route.inner.shared.speaker);
+            own::describe_cause(headers, cause, &self.route.inner.shared.speaker);
         }
     }
 
-    fn unless_head(&self, content: Bytes) -> Bytes {
-        if self.parts.method == http::Method::HEAD { Bytes::new() } else { content }
+    fn is_head(&self) -> bool {
+        self.parts.method == http::Method::HEAD
     }
 }
