@@ -23,6 +23,7 @@ use http::{HeaderMap, response};
 
 use crate::body::Prefix;
 use crate::budget::Held;
+use crate::concern::Concern;
 use crate::driver::drive;
 use crate::exchange::Http;
 use crate::fields::{BACKSTOP_ATTEMPT, BACKSTOP_EXPLAIN};
@@ -97,6 +98,8 @@ pub(crate) enum Brought<B> {
     },
     Failed(Cause),
     Apart,
+    /// To be asked for anew: what came was about the request of whoever led.
+    Again,
     Full,
 }
 
@@ -121,6 +124,7 @@ impl<B> Landing<B> {
             Landed::Shared(copy, account) => Brought::Shared { copy, account, held: None, led: false },
             Landed::Failed(cause) => Brought::Failed(cause),
             Landed::Apart => Brought::Apart,
+            Landed::Again => Brought::Again,
         })
     }
 }
@@ -249,9 +253,11 @@ where
                     (CopyAction::Withdraw, _) => ForCache::Remove(lead.key().clone()),
                     _ => ForCache::Keep,
                 };
-                let landed = shared
-                    .as_ref()
-                    .map_or(Landed::Apart, |shared| Landed::Shared(Arc::clone(shared), account));
+                let landed = match &shared {
+                    Some(shared) => Landed::Shared(Arc::clone(shared), account),
+                    None if Concern::of(head.status) == Concern::Request => Landed::Again,
+                    None => Landed::Apart,
+                };
                 let brought = match shared {
                     // Trailers are nobody's but whoever's answer this is: a copy has none.
                     Some(copy) if trailers.is_none() => {
@@ -287,6 +293,6 @@ pub(crate) const fn told<B>(
         (Brought::Streamed { account, from, .. }, _) => Filled::Streamed(*account, *from),
         (Brought::Failed(cause), _) => Filled::Failed(*cause),
         (Brought::Full, _) => Filled::Full,
-        (Brought::Apart | Brought::Shared { .. }, _) => Filled::Apart,
+        (Brought::Apart | Brought::Again | Brought::Shared { .. }, _) => Filled::Apart,
     }
 }

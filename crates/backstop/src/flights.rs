@@ -11,6 +11,8 @@
 //! - An answer that turns out to be one caller's own reaches nobody else. Its key is then kept *apart* for a while: those
 //!   who ask for it make a call each instead of waiting for an answer that they may not have. So few keys are kept apart
 //!   at a time that it costs little memory; a key that is forgotten is found out again.
+//! - An answer to a fault of the leader's own request reaches nobody else either. It says nothing of the key: those who
+//!   waited ask anew, and one of them leads.
 //! - A failed read fails those who wait for it, and nobody who comes later.
 
 use std::collections::HashMap;
@@ -64,6 +66,8 @@ pub(crate) enum Landed {
     Failed(Cause),
     /// An answer that only whoever led may have.
     Apart,
+    /// An answer about the request of whoever led: the others ask anew.
+    Again,
 }
 
 /// The part that a request has in a read.

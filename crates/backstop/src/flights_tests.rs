@@ -121,6 +121,18 @@ async fn what_is_one_callers_own_is_asked_for_apart_for_a_while() {
     assert!(matches!(flights.join(&key("/p"), end, 2, |_| false), Seat::Lead(_)));
 }
 
+/// One request's fault says nothing of the key: who waited begins the next read, and others may follow that one.
+#[tokio::test]
+async fn what_is_about_one_request_leaves_its_key_shared() {
+    let flights = Arc::new(Flights::new());
+    let leading = lead(&flights, "/p", at(0));
+    let waiter = follow(&flights, "/p");
+    leading.land(Landed::Again, at(0));
+    assert!(matches!(waiter.landed().await, Landed::Again));
+    let _anew = lead(&flights, "/p", at(0));
+    let _follows = follow(&flights, "/p");
+}
+
 #[test]
 fn keys_kept_apart_are_bounded() {
     let flights = Arc::new(Flights::new());

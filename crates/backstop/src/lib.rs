@@ -31,6 +31,7 @@ pub mod call;
 pub mod canonical;
 pub mod clock;
 mod compose;
+mod concern;
 pub mod correct;
 mod driver;
 mod exchange;

@@ -58,20 +58,63 @@ fn an_answer_without_content_is_whole() {
 #[test]
 fn what_concerns_one_caller_reaches_no_follower() {
     run(async {
-        for status in [201, 206, 302, 303, 307, 401, 403, 429] {
-            let world = World::open().await;
-            let gate = Gate::new();
-            let answer = Answer::new(status).header("Content-Type", "application/json").body("{}");
-            world.shop.origin.on(Matcher::path("/r/1"), answer.gate(&gate));
-            let opening = async {
-                gate.wait_for_waiting(1, BOUND).await.unwrap();
-                let follows = |metrics: &Metrics| metrics.sum("backstop_fill_waiting", &[]) == 1.0;
-                world.shop.gateway.metrics_until(follows).await;
-                gate.open();
-            };
-            let (one, other, ()) = tokio::join!(world.get("1"), world.get("1"), opening);
-            assert_eq!((one.status(), other.status()), (status, status));
-            assert_eq!(world.calls(), 2, "{status}");
+        let concerns_one = [
+            201, 206, 302, 303, 307, 400, 401, 403, 406, 408, 409, 412, 413, 415, 416, 417, 421, 422, 425,
+            426, 428, 429, 431,
+        ];
+        for status in concerns_one {
+            assert_eq!(calls_of_two(status).await, 2, "{status}");
         }
+    });
+}
+
+/// By RFC 9110 section 15.1 and RFC 7725 section 3 any cache may keep these and give them to others.
+#[test]
+fn what_any_cache_may_keep_is_one_read_for_all() {
+    run(async {
+        for status in [200, 203, 300, 301, 308, 404, 405, 410, 414, 451, 501] {
+            assert_eq!(calls_of_two(status).await, 1, "{status}");
+        }
+    });
+}
+
+/// How often the dependency is asked when two ask the same at the same time, and both are answered with this status.
+async fn calls_of_two(status: u16) -> u64 {
+    let world = World::open().await;
+    let gate = Gate::new();
+    let answer = Answer::new(status).header("Content-Type", "application/json").body("{}");
+    world.shop.origin.on(Matcher::path("/r/1"), answer.gate(&gate));
+    let (one, other, ()) = tokio::join!(world.get("1"), world.get("1"), opened(&world, &gate, 1.0));
+    assert_eq!((one.status(), other.status()), (status, status));
+    world.calls()
+}
+
+/// Opens the gate once one read is behind it and so many follow.
+async fn opened(world: &World, gate: &Gate, followers: f64) {
+    gate.wait_for_waiting(1, BOUND).await.unwrap();
+    let follow = |metrics: &Metrics| metrics.sum("backstop_fill_waiting", &[]) == followers;
+    world.shop.gateway.metrics_until(follow).await;
+    gate.open();
+}
+
+/// One of ten has fields that the origin finds too large. It is told so alone, and the nine others are one read, also while
+/// they ask anew: the fault says nothing of what was asked for.
+#[test]
+fn a_fault_of_one_request_ends_no_sharing() {
+    run(async {
+        let world = World::open().await;
+        let (first, second) = (Gate::new(), Gate::new());
+        world.shop.origin.on(Matcher::path("/r/1"), Answer::json(review("1", "first")).gate(&second));
+        world.shop.origin.on(Matcher::path("/r/1"), Answer::new(431).gate(&first).times(1));
+        let asking = (0..10).map(|_| world.get("1"));
+        let opening = async {
+            opened(&world, &first, 9.0).await;
+            opened(&world, &second, 8.0).await;
+        };
+        let (answers, ()) = tokio::join!(futures_util::future::join_all(asking), opening);
+        let told = answers.iter().filter(|answer| answer.status() == 431).count();
+        let answered = answers.iter().filter(|answer| answer.text() == review("1", "first")).count();
+        assert_eq!((told, answered, world.calls()), (1, 9, 2));
+        expect::idle(&world.shop.gateway).await;
     });
 }

@@ -18,10 +18,11 @@ use http_body::Body;
 
 use crate::body::{Collected, Prefix, collect};
 use crate::budget::Held;
+use crate::concern::Concern;
 use crate::correct::Form;
 use crate::driver::Hands;
 use crate::fields::{BACKSTOP_ATTEMPT, degraded};
-use crate::fill::{Brought, Fill, Landing, told};
+use crate::fill::{Brought, Fill, told};
 use crate::keep;
 use crate::protected::ProtectedRoute;
 use crate::request::{Read, method, part_text};
@@ -115,7 +116,7 @@ where
     /// What an answer becomes for everybody who asked for it, if they may all have it.
     pub(crate) fn shareable(&self, head: &response::Parts, body: &Bytes) -> Option<StoredCopy> {
         let rules = self.route.state().rules.class.cached()?;
-        if is_one_callers(head.status) {
+        if Concern::of(head.status) != Concern::Everybody {
             return None;
         }
         let override_origin = rules.read.override_origin;
@@ -128,6 +129,13 @@ where
         let max_age = rules.ttl.max(rules.fill.deadline);
         let rules = CopyRules { max_age, after_restart: rules.read.after_restart, override_origin };
         judge(Some(&unasked_facts(&copy)), &rules, &now).is_ok().then_some(copy)
+    }
+
+    /// Has the read made for everybody who asks for the same.
+    async fn fill(&mut self, waiters: u32) -> Brought<U::Body> {
+        let Some(read) = &self.read else { return Brought::Apart };
+        let fill = Fill::of(self.route, &self.parts, read, waiters);
+        self.upstream.fill(fill).await.0
     }
 
     /// Whether what this read brings was withdrawn since it began.
@@ -164,25 +172,6 @@ where
             }
         }
     }
-}
-
-/// Whether answers with this status go to whoever was answered alone. No cache may give them to others (RFC 9110 section
-/// 15.1, RFC 9111 section 3): they are about one caller, what it did, or a part of the whole. The errors that a broken or
-/// busy service gives to everybody are not among them: a crowd that asks one by one would break it further.
-fn is_one_callers(status: StatusCode) -> bool {
-    (status.is_success() && status != StatusCode::OK && status != StatusCode::NON_AUTHORITATIVE_INFORMATION)
-        || matches!(
-            status,
-            StatusCode::FOUND
-                | StatusCode::SEE_OTHER
-                | StatusCode::NOT_MODIFIED
-                | StatusCode::TEMPORARY_REDIRECT
-                | StatusCode::UNAUTHORIZED
-                | StatusCode::PAYMENT_REQUIRED
-                | StatusCode::FORBIDDEN
-                | StatusCode::PROXY_AUTHENTICATION_REQUIRED
-                | StatusCode::TOO_MANY_REQUESTS
-        )
 }
 
 /// The facts of a copy that is given without the dependency being asked at all.
@@ -235,9 +224,11 @@ where
     }
 
     async fn join(&mut self, waiters: u32) -> Event {
-        let Some(read) = &self.read else { return Event::Filled(Filled::Apart) };
-        let fill = Fill::of(self.route, &self.parts, read, waiters);
-        let Landing(brought) = self.upstream.fill(fill).await;
+        let mut brought = self.fill(waiters).await;
+        // One of those who waited leads in its place. Should its request have the fault too, each asks for itself.
+        if matches!(brought, Brought::Again) {
+            brought = self.fill(waiters).await;
+        }
         let filled = match &brought {
             // What many may have may still vary by what this one sent.
             Brought::Shared { copy, .. }
@@ -259,7 +250,7 @@ where
             Brought::Streamed { head, prefix, body, .. } => {
                 self.answer = Answer::Streaming { head, prefix, body };
             }
-            Brought::Failed(_) | Brought::Apart | Brought::Full => {}
+            Brought::Failed(_) | Brought::Apart | Brought::Again | Brought::Full => {}
         }
         Event::Filled(filled)
     }
