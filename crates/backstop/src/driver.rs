@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use backstop_engine::admission::{ClassShare, OnRelease};
 use backstop_engine::engine::Engine;
-use backstop_engine::failure::Cause;
+use backstop_engine::failure::{Cause, Failure, FailureKind, Phase, Sent};
 use backstop_engine::flow::{Attempt, AttemptId, Cached, Decision, Event, Filled, Flow, Step};
 use backstop_engine::policy::DependencyId;
 use backstop_engine::snapshot::CopyFacts;
@@ -35,6 +35,11 @@ pub(crate) trait Hands {
     /// Has the dependency read for everybody who asks for the same, or waits for such a read.
     fn join(&mut self, _waiters: u32) -> impl Future<Output = Event> {
         async { Event::Filled(Filled::Apart) }
+    }
+
+    /// Whether the read that [`Hands::join`] waited for has reached the dependency, or still waited for its turn.
+    fn was_sent(&self) -> bool {
+        false
     }
 
     /// Calls the dependency.
@@ -72,6 +77,9 @@ impl Drop for UnderWay<'_> {
     }
 }
 
+/// A read for many that was sent and not answered in the time of one of those who wait for it.
+const UNANSWERED: Failure = Failure::new(FailureKind::ReadTimeout, Phase::Head, Sent::Maybe);
+
 /// The least time for which a failed answer is read to its end before its call is made again, which may need its place.
 const LET_GO: Duration = Duration::from_millis(10);
 
@@ -93,7 +101,8 @@ pub(crate) async fn drive<H: Hands>(
                 within(hands.lookup(until), clock, until).await.unwrap_or(Event::TimeUp(None))
             }
             Step::Join { until, waiters } => {
-                within(hands.join(waiters), clock, until).await.unwrap_or(Event::TimeUp(None))
+                let event = within(hands.join(waiters), clock, until).await;
+                event.unwrap_or_else(|| Event::TimeUp(hands.was_sent().then_some(UNANSWERED)))
             }
             Step::Wait { until, dependency, class } => {
                 let released = within(waiters.released(dependency, class), clock, until).await;

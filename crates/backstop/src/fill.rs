@@ -27,7 +27,7 @@ use crate::concern::Concern;
 use crate::driver::drive;
 use crate::exchange::Http;
 use crate::fields::{BACKSTOP_ATTEMPT, BACKSTOP_EXPLAIN};
-use crate::flights::{Follow, LOST, Landed, Lead, Seat};
+use crate::flights::{Follow, LOST, Landed, Lead, Seat, Watch};
 use crate::protected::ProtectedRoute;
 use crate::request::{Examined, PathParameters, Read, inbound_attempt};
 use crate::upstream::Upstream;
@@ -53,6 +53,7 @@ pub struct Fill {
     read: Read,
     attempt: u32,
     waiters: u32,
+    watch: Watch,
 }
 
 /// The part that a request has in a fill.
@@ -155,7 +156,13 @@ impl Fill {
         }
         request.extensions_mut().insert(Examined);
         let (parts, ()) = request.into_parts();
-        Self { route: route.clone(), parts, read: read.clone(), attempt, waiters }
+        let watch = Watch::default();
+        Self { route: route.clone(), parts, read: read.clone(), attempt, waiters, watch }
+    }
+
+    /// Shows how far the read has come.
+    pub(crate) fn watch(&self) -> Watch {
+        self.watch.clone()
     }
 
     /// A part in the read.
@@ -163,7 +170,9 @@ impl Fill {
         let shared = &self.route.inner.shared;
         let key = &self.read.key;
         let is_outdated = |began| shared.copies.changed_since(key, began);
-        match shared.flights.join(key, shared.clock.mono(), self.waiters, is_outdated) {
+        let seat = shared.flights.join(key, shared.clock.mono(), self.waiters, is_outdated);
+        self.watch.look_at(&seat);
+        match seat {
             Seat::Lead(lead) => Place::Lead(Box::new(Leading { fill: self, lead })),
             Seat::Follow(follow) => {
                 let joined = self.route.state().fills.as_ref().map(|fills| fills.join());
@@ -220,6 +229,7 @@ impl Leading {
             Trace::off(),
         );
         let mut hands = Http::new(&route, upstream, parts, content, Some(read), flow.begun());
+        hands.lead = Some(&lead);
         let decision = drive(&mut flow, &mut hands, &shared.clock, &shared.waiters, None).await;
         let (landed, landing, for_cache) = hands.land(decision, &lead).await;
         lead.land(landed, shared.clock.mono());

@@ -18,7 +18,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::pin::pin;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -55,6 +55,8 @@ struct Flight {
     done: Notify,
     followers: AtomicU32,
     most: u32,
+    /// Whether the dependency has been called for it.
+    sent: AtomicBool,
 }
 
 /// What a read brought, as far as it concerns those who follow.
@@ -68,6 +70,24 @@ pub(crate) enum Landed {
     Apart,
     /// An answer about the request of whoever led: the others ask anew.
     Again,
+}
+
+/// Shows those who wait for a read, first of all whoever leads, how far it has come. Empty until they have a seat in it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watch(Arc<OnceLock<Arc<Flight>>>);
+
+impl Watch {
+    /// Looks at the read in which this is a seat.
+    pub(crate) fn look_at(&self, seat: &Seat) {
+        if let Seat::Lead(Lead { flight, .. }) | Seat::Follow(Follow(flight)) = seat {
+            let _only_one_seat = self.0.set(Arc::clone(flight));
+        }
+    }
+
+    /// Whether the dependency has been called for it.
+    pub(crate) fn was_sent(&self) -> bool {
+        self.0.get().is_some_and(|flight| flight.sent.load(Ordering::Relaxed))
+    }
 }
 
 /// The part that a request has in a read.
@@ -117,6 +137,7 @@ impl Flights {
             done: Notify::new(),
             followers: AtomicU32::new(0),
             most,
+            sent: AtomicBool::new(false),
         });
         shard.under_way.insert(key.clone(), Arc::clone(&flight));
         Seat::Lead(Lead { flights: Arc::clone(self), key: key.clone(), flight })
@@ -151,6 +172,11 @@ impl Lead {
     /// What it is a read of.
     pub(crate) fn key(&self) -> &CopyKey {
         &self.key
+    }
+
+    /// Says that the dependency is called for it now.
+    pub(crate) fn sent(&self) {
+        self.flight.sent.store(true, Ordering::Relaxed);
     }
 
     /// Says what the read brought. Whoever comes from now on begins a new one.

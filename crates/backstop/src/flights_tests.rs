@@ -78,6 +78,29 @@ async fn a_failed_read_fails_nobody_who_comes_later() {
     drop(lead(&flights, "/p", at(0)));
 }
 
+/// Whoever leads and whoever follows see the call for their own read, and not that of the one before.
+#[test]
+fn those_who_wait_see_whether_their_read_was_sent() {
+    let flights = Arc::new(Flights::new());
+    let seats = || [(); 2].map(|()| flights.join(&key("/p"), at(0), 2, |_| false));
+    let watches = |seats: &[Seat; 2]| {
+        seats.each_ref().map(|seat| {
+            let watch = Watch::default();
+            watch.look_at(seat);
+            watch
+        })
+    };
+    let first = seats();
+    let of_first = watches(&first);
+    assert!(of_first.iter().all(|watch| !watch.was_sent()));
+    let [Seat::Lead(lead), _follow] = &first else { panic!("{first:?}") };
+    lead.sent();
+    assert!(of_first.iter().all(Watch::was_sent));
+    lead.land(Landed::Failed(FULL), at(0));
+    assert!(watches(&seats()).iter().all(|watch| !watch.was_sent()));
+    assert!(!Watch::default().was_sent());
+}
+
 #[tokio::test]
 async fn no_more_follow_than_may_and_a_seat_comes_back() {
     let flights = Arc::new(Flights::new());

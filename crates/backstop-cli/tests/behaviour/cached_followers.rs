@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use backstop_lab::origin::{Answer, Gate, Matcher};
 
-use super::cached_read::{World, read, review};
-use crate::support::{BOUND, Metrics, expect, run};
+use super::cached_read::{World, read, review, route};
+use crate::support::{BOUND, Metrics, Policy, Redis, Shop, expect, run};
 
 /// A read that began before a change brings what was before, and goes on for those who came before it too. Whoever comes
 /// after the change was answered gets a read of its own.
@@ -115,6 +115,45 @@ fn a_fault_of_one_request_ends_no_sharing() {
         let told = answers.iter().filter(|answer| answer.status() == 431).count();
         let answered = answers.iter().filter(|answer| answer.text() == review("1", "first")).count();
         assert_eq!((told, answered, world.calls()), (1, 9, 2));
+        expect::idle(&world.shop.gateway).await;
+    });
+}
+
+/// One place at the dependency, and another read has it. Who waits for that one waits for the dependency: 504. Who waits for a
+/// read that still waits for the place waits for nobody but us: 503 (RFC 9110 sections 15.6.4 and 15.6.5).
+#[test]
+fn a_wait_for_a_read_that_was_never_sent_is_503() {
+    run(async {
+        let redis = Redis::start();
+        let lines = route(&redis, "dependency = \"narrow\"\nlocal_copy =");
+        let shop = Shop::with(|origin| {
+            let narrow = "connections = 1\nqueue = \"299ms\"";
+            Policy::shop(origin).dependency("narrow", origin, narrow).route("reviews.cached_read", &lines)
+        })
+        .await;
+        let world = World { redis, shop };
+        let gate = Gate::new();
+        world.shop.origin.on(Matcher::path("/r/1"), Answer::json(review("1", "first")).gate(&gate));
+        world.shop.origin.on(Matcher::path("/r/2"), Answer::json(review("2", "first")));
+        let mut hand = world.shop.gateway.hand();
+        let behind = async {
+            gate.wait_for_waiting(1, BOUND).await.unwrap();
+            tokio::join!(world.get("2"), world.get("2"), async {
+                let follows = |metrics: &Metrics| metrics.sum("backstop_fill_waiting", &[]) == 1.0;
+                world.shop.gateway.metrics_until(follows).await;
+                // After the wait of 297 ms, and before the read itself gives up its own.
+                hand.advance(Duration::from_millis(298));
+            })
+        };
+        let (first, (leads, follows, ())) = tokio::join!(world.get("1"), behind);
+        expect::refused(&first, 504, "outcome=failed, reason=read_timeout");
+        for waited in [leads, follows] {
+            expect::refused(&waited, 503, "outcome=rejected, reason=pool_timeout");
+            let status = waited.header("proxy-status").unwrap_or_default();
+            assert!(status.contains("proxy_internal_response"), "RFC 9209 section 2.3.30: {status}");
+        }
+        assert_eq!(world.calls(), 1);
+        gate.open();
         expect::idle(&world.shop.gateway).await;
     });
 }

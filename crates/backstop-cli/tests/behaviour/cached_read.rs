@@ -14,7 +14,7 @@ pub struct World {
 }
 
 /// `replace` are lines of the route; those given replace the defaults of the same key.
-fn route(redis: &Redis, replace: &str) -> String {
+pub fn route(redis: &Redis, replace: &str) -> String {
     let defaults = [
         "match = \"GET /r/{id}\"".to_owned(),
         "dependency = \"catalog\"".to_owned(),

@@ -147,8 +147,9 @@ impl Flow {
             State::AwaitParts(_) => self.parts_time_up(),
             State::AwaitCached { .. } => self.cache_was_silent(now),
             State::AwaitFill => {
-                let failure = Failure::new(FailureKind::ReadTimeout, Phase::Head, Sent::Maybe);
-                self.state = self.without_another(Cause::Failed(failure));
+                // The read itself still waits for its turn: nobody was asked, and nobody failed.
+                let cause = failure.map_or(Cause::NotAsked(NotAsked::PoolTimeout), Cause::Failed);
+                self.state = self.without_another(cause);
             }
             State::AwaitHead { .. } | State::Collect { .. } | State::AwaitBody { .. } => {
                 let phase =

@@ -23,6 +23,7 @@ use crate::correct::Form;
 use crate::driver::Hands;
 use crate::fields::{BACKSTOP_ATTEMPT, degraded};
 use crate::fill::{Brought, Fill, told};
+use crate::flights::{Lead, Watch};
 use crate::keep;
 use crate::protected::ProtectedRoute;
 use crate::request::{Read, method, part_text};
@@ -45,6 +46,10 @@ pub(crate) struct Http<'a, U: Upstream<B>, B> {
     pub(super) copy: Option<Arc<StoredCopy>>,
     /// Memory of an answer that was read for many, and whether it was this request that had it read.
     pub(super) shared: Option<(Option<Held>, bool)>,
+    /// How far the read has come that it waits for.
+    watch: Watch,
+    /// Where this is the read for many: those who wait are told here that it is sent.
+    pub(crate) lead: Option<&'a Lead>,
     /// A write that was handed to the dependency and whose end is not known.
     pub(super) write: Option<UnsettledWrite>,
 }
@@ -81,6 +86,8 @@ where
             answer: Answer::None,
             copy: None,
             shared: None,
+            watch: Watch::default(),
+            lead: None,
             write: None,
         }
     }
@@ -135,6 +142,7 @@ where
     async fn fill(&mut self, waiters: u32) -> Brought<U::Body> {
         let Some(read) = &self.read else { return Brought::Apart };
         let fill = Fill::of(self.route, &self.parts, read, waiters);
+        self.watch = fill.watch();
         self.upstream.fill(fill).await.0
     }
 
@@ -255,6 +263,10 @@ where
         Event::Filled(filled)
     }
 
+    fn was_sent(&self) -> bool {
+        self.watch.was_sent()
+    }
+
     async fn let_go(&mut self) {
         /// What is longer is not worth it.
         const REST_BYTES: usize = 64 * 1024;
@@ -277,6 +289,9 @@ where
         let Some(body) = self.body.take().or_else(|| self.upstream.no_content()) else {
             return Event::Propagated { attempt: id };
         };
+        if let Some(lead) = self.lead {
+            lead.sent();
+        }
         if self.read.is_some() {
             self.ticket = Some(self.route.inner.shared.copies.begin_read(self.begun));
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Engine;
-use crate::failure::{Cause, NotAsked};
+use crate::failure::{Cause, Failure, FailureKind, NotAsked, Sent};
 use crate::fills::FillEnd;
 use crate::flow::{
     Cached, CopyAction, Decision, Event, Filled, Flow, Method, Reply, RequestFacts, Step, Trace,
@@ -17,6 +17,7 @@ use crate::policy::{
     CacheId, CacheRules, CachedRead, DependencyId, FillRules, Origin, Policy, Route, RouteClass, RouteId,
 };
 use crate::snapshot::{CopyFacts, OriginLimit};
+use crate::time::Mono;
 
 use super::support::{
     GET, GOOD, MS, OK, REFUSED, SECOND, START, Script, Upstream, at, begin, copy_read_at, counted,
@@ -256,22 +257,44 @@ fn the_copy_of_ones_own_stands_in_for_what_the_read_did_not_bring() {
     assert_eq!(words(&failed), ("failed", "none", "connect"));
 }
 
-/// By hand: of 300 ms, 3 are kept for the copy and 3 for the reply, so a wait ends after 294.
-#[test]
-fn whoever_waits_keeps_its_own_deadline_and_blames_nobody() {
-    let engine = engine_with(true);
-    let mut flow = begin(&engine, GET, START);
+/// A read that was sent and is not answered in time.
+const UNANSWERED: Failure = Failure::new(FailureKind::ReadTimeout, crate::failure::Phase::Head, Sent::Maybe);
+
+/// Joins a read that comes to nothing while this request waits; `failure` is what it had come to by then. Until when it
+/// waited, and what follows.
+fn wait_in_vain(engine: &Arc<Engine>, failure: Option<Failure>) -> (Mono, Decision) {
+    let mut flow = begin(engine, GET, START);
     flow.step(at(START));
     flow.on(Event::Known(Some(copy_read_at(START))), at(START));
     flow.step(at(START));
     flow.on(Event::Cached(Cached::Miss), at(START));
     let Step::Join { until, .. } = flow.step(at(START)) else { panic!("no join") };
-    assert_eq!(until.as_ns(), START + 294 * MS);
-    assert_eq!(in_flight(&engine), [1, 1, 0, 0], "process and route only");
-    let decision = {
-        flow.on(Event::TimeUp(None), at(until.as_ns()));
-        drive(&mut flow, &Script::new(OK).with_copy(copy_read_at(START)), at(until.as_ns()))
+    assert_eq!(in_flight(engine), [1, 1, 0, 0], "process and route only");
+    flow.on(Event::TimeUp(failure), at(until.as_ns()));
+    (until, drive(&mut flow, &Script::new(OK).with_copy(copy_read_at(START)), at(until.as_ns())))
+}
+
+/// 504 says that the dependency did not answer in time (RFC 9110 section 15.6.5). One that was never asked did nothing: 503.
+#[test]
+fn a_wait_for_a_read_that_was_never_sent_is_refused_as_a_wait_of_our_own() {
+    let bare = engine_with(false);
+    let refused = |failure| {
+        let (_, decision) = wait_in_vain(&bare, failure);
+        let Reply::Refusal(refusal) = decision.reply else { panic!("{:?}", decision.reply) };
+        (refusal.status, words(&decision))
     };
+    assert_eq!(refused(Some(UNANSWERED)), (504, ("failed", "none", "read_timeout")));
+    assert_eq!(refused(None), (503, ("rejected", "none", "pool_timeout")));
+    let (_, copy) = wait_in_vain(&engine_with(true), None);
+    assert_eq!(words(&copy), ("fallback", "snapshot", "pool_timeout"));
+}
+
+/// By hand: of 300 ms, 3 are kept for the copy and 3 for the reply, so a wait ends after 294.
+#[test]
+fn whoever_waits_keeps_its_own_deadline_and_blames_nobody() {
+    let engine = engine_with(true);
+    let (until, decision) = wait_in_vain(&engine, Some(UNANSWERED));
+    assert_eq!(until.as_ns(), START + 294 * MS);
     assert_eq!(words(&decision), ("fallback", "snapshot", "read_timeout"));
     let tally = &engine.dependency(DependencyId(0)).tally;
     assert_eq!((tally.attempts(), tally.failures().iter().sum::<u64>()), (0, 0));
