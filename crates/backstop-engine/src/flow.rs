@@ -59,7 +59,7 @@ use crate::outcome::{Reason, Scope, Source};
 use crate::policy::{DependencyId, ResourceId, RouteClass, RouteId};
 use crate::time::{Mono, Now};
 
-pub use settle::{Account, CopyAction, Decision, Reply, Settlement, Streaming};
+pub use settle::{Account, CopyAction, Decision, HandedOver, Reply, Settlement, Streaming};
 pub use step::{Attempt, AttemptId, BodyFacts, Cached, ClientFault, Event, Filled, HeadFacts, Places, Step};
 pub use trace::{Note, Trace, TraceEntry};
 

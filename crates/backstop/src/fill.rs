@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use backstop_engine::failure::Cause;
 use backstop_engine::fills::Joined;
-use backstop_engine::flow::{Account, CopyAction, Decision, Filled, Flow, Reply, Streaming, Trace};
+use backstop_engine::flow::{Account, CopyAction, Decision, Flow, HandedOver, Reply, Trace};
 use backstop_engine::outcome::Outcome;
 use backstop_store::{CopyKey, StoredCopy};
 use bytes::Bytes;
@@ -95,7 +95,7 @@ pub(crate) enum Brought<B> {
         prefix: Prefix,
         body: B,
         account: Account,
-        from: Option<Streaming>,
+        from: HandedOver,
     },
     Failed(Cause),
     Apart,
@@ -289,20 +289,5 @@ where
                 (Landed::Failed(cause), Landing(Brought::Failed(cause)), ForCache::Keep)
             }
         }
-    }
-}
-
-/// What the flow of a request is told.
-pub(crate) const fn told<B>(
-    brought: &Brought<B>,
-    copy: Option<backstop_engine::snapshot::CopyFacts>,
-) -> Filled {
-    match (brought, copy) {
-        (Brought::Shared { account, .. }, Some(facts)) => Filled::Shared(*account, facts),
-        (Brought::Whole { account, .. }, _) => Filled::Whole(*account),
-        (Brought::Streamed { account, from, .. }, _) => Filled::Streamed(*account, *from),
-        (Brought::Failed(cause), _) => Filled::Failed(*cause),
-        (Brought::Full, _) => Filled::Full,
-        (Brought::Apart | Brought::Again | Brought::Shared { .. }, _) => Filled::Apart,
     }
 }

@@ -157,3 +157,26 @@ fn a_wait_for_a_read_that_was_never_sent_is_503() {
         expect::idle(&world.shop.gateway).await;
     });
 }
+
+/// An answer too large to be held back is only for whoever had it read. It has left: nobody takes the answer, and its call is
+/// an abandoned one, as it would be without a cache.
+#[test]
+fn an_answer_that_whoever_had_it_read_does_not_take_is_an_abandoned_call() {
+    run(async {
+        let world = World::open().await;
+        let gate = Gate::new();
+        let large = format!("\"{}\"", "x".repeat(2 << 20));
+        world.shop.origin.on(Matcher::path("/r/1"), Answer::json(large).gate(&gate));
+        tokio::select! {
+            _ = world.get("1") => panic!("answered behind a closed gate"),
+            waiting = gate.wait_for_waiting(1, BOUND) => waiting.unwrap(),
+        }
+        world.shop.gateway.metrics_until(|metrics| metrics.outcome("abandoned") == 1).await;
+        gate.open();
+        let abandoned = |metrics: &Metrics| {
+            metrics.sum("backstop_dependency_calls_total", &["result=\"abandoned\""]) == 1.0
+        };
+        world.shop.gateway.metrics_until(abandoned).await;
+        expect::idle(&world.shop.gateway).await;
+    });
+}

@@ -135,6 +135,29 @@ pub struct Streaming {
     pub(super) pays: bool,
 }
 
+/// The duty to say what comes of a streamed answer, on its way to whoever gets it. Dropped before, nobody gets it: the call
+/// was an abandoned one.
+#[derive(Debug)]
+pub struct HandedOver {
+    engine: Arc<Engine>,
+    streaming: Option<Streaming>,
+}
+
+impl HandedOver {
+    /// It has come to whoever gets the answer.
+    pub fn take(mut self) -> Option<Streaming> {
+        self.streaming.take()
+    }
+}
+
+impl Drop for HandedOver {
+    fn drop(&mut self) {
+        if let Some(streaming) = self.streaming {
+            self.engine.dependency(streaming.from).tally.abandon();
+        }
+    }
+}
+
 impl Settlement {
     pub(super) fn new(
         engine: Arc<Engine>,
@@ -147,9 +170,9 @@ impl Settlement {
     }
 
     /// Hands the duty to say what comes of a streamed answer to whoever gets it.
-    pub fn hand_over(mut self) -> Option<Streaming> {
+    pub fn hand_over(mut self) -> HandedOver {
         self.settled = true;
-        self.streaming.take()
+        HandedOver { engine: Arc::clone(&self.engine), streaming: self.streaming.take() }
     }
 
     /// The client has its last byte.

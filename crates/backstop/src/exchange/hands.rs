@@ -22,7 +22,7 @@ use crate::concern::Concern;
 use crate::correct::Form;
 use crate::driver::Hands;
 use crate::fields::{BACKSTOP_ATTEMPT, degraded};
-use crate::fill::{Brought, Fill, told};
+use crate::fill::{Brought, Fill};
 use crate::flights::{Lead, Watch};
 use crate::keep;
 use crate::protected::ProtectedRoute;
@@ -237,29 +237,31 @@ where
         if matches!(brought, Brought::Again) {
             brought = self.fill(waiters).await;
         }
-        let filled = match &brought {
+        let filled = match brought {
             // What many may have may still vary by what this one sent.
             Brought::Shared { copy, .. }
                 if copy.vary.iter().any(|field| !field.matches(&self.parts.headers)) =>
             {
                 Filled::Apart
             }
-            Brought::Shared { copy, .. } => told(&brought, Some(unasked_facts(copy))),
-            _ => told(&brought, None),
-        };
-        match brought {
-            Brought::Shared { copy, held, led, .. } => {
+            Brought::Shared { copy, account, held, led } => {
+                let facts = unasked_facts(&copy);
                 self.copy = Some(copy);
                 self.shared = Some((held, led));
+                Filled::Shared(account, facts)
             }
-            Brought::Whole { head, body, trailers, held, .. } => {
+            Brought::Whole { head, body, trailers, held, account } => {
                 self.answer = Answer::Whole { head, body, trailers, held };
+                Filled::Whole(account)
             }
-            Brought::Streamed { head, prefix, body, .. } => {
+            Brought::Streamed { head, prefix, body, account, from } => {
                 self.answer = Answer::Streaming { head, prefix, body };
+                Filled::Streamed(account, from.take())
             }
-            Brought::Failed(_) | Brought::Apart | Brought::Again | Brought::Full => {}
-        }
+            Brought::Failed(cause) => Filled::Failed(cause),
+            Brought::Full => Filled::Full,
+            Brought::Apart | Brought::Again => Filled::Apart,
+        };
         Event::Filled(filled)
     }
 

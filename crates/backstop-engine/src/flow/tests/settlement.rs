@@ -54,6 +54,17 @@ fn a_client_that_leaves_a_streamed_answer_blames_nobody() {
     assert_eq!(in_flight(&engine), [0; 4]);
 }
 
+/// The answer of a read for many whose asker left reaches nobody. Where somebody takes it, that one says how it ends.
+#[test]
+fn a_streamed_answer_that_nobody_takes_is_an_abandoned_call() {
+    let engine = engine_of(route(direct()));
+    let handed_over = || get(&engine, &Script::new(OK), START).settlement.hand_over();
+    drop(handed_over());
+    assert_eq!(calls(&engine), [1, 0, 0, 1]);
+    assert!(handed_over().take().is_some());
+    assert_eq!(calls(&engine), [2, 0, 0, 1]);
+}
+
 /// A collected answer was the dependency's success before the client took a byte of it.
 #[test]
 fn a_collected_answer_is_an_answer_whatever_the_client_does() {
