@@ -115,7 +115,7 @@ impl<B: Body<Data = Bytes, Error = BrokenOff>> Body for ReplyBody<B> {
                 drop(this.settlement.take());
                 drop(this.write.take());
             }
-            Some(Err(BrokenOff::Dependency(failure))) => {
+            Some(Err(BrokenOff::Dependency(failure, _))) => {
                 if let Some(settlement) = this.settlement.take() {
                     settlement.break_off(*failure);
                 }
@@ -231,7 +231,7 @@ impl<B: Body<Data = Bytes, Error = BrokenOff>> Stream<B> {
         });
         ready!(Pin::new(&mut waiting.end).poll(context));
         let failure = Failure::new(FailureKind::ReadTimeout, Phase::Body, Sent::Maybe);
-        Poll::Ready(Some(Err(BrokenOff::Dependency(failure))))
+        Poll::Ready(Some(Err(failure.into())))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -56,7 +56,7 @@ async fn without_room_an_answer_streams_whole_and_returns_what_was_held_of_it() 
 async fn an_answer_that_breaks_off_holds_nothing() {
     let budget = budget(100);
     let failure = Failure::new(FailureKind::Incomplete, Phase::Body, Sent::Maybe);
-    let body = Pieces(VecDeque::from([Ok(Bytes::from_static(b"half")), Err(BrokenOff::Dependency(failure))]));
+    let body = Pieces(VecDeque::from([Ok(Bytes::from_static(b"half")), Err(failure.into())]));
     assert!(collect(body, 1000, &budget).await.is_err());
     assert_eq!(budget.now().bytes, 0);
 }

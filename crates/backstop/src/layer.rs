@@ -3,13 +3,15 @@
 //! One layer, not a bag of them: the deadline, the limit that also counts alternatives and the owner of failures cut
 //! across, and whoever orders independent layers can build an unsafe stack.
 
+use std::error::Error;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use backstop_engine::failure::FailureKind;
 use tower_layer::Layer;
 
 use crate::protected::ProtectedRoute;
-use crate::service::{BackstopService, Once, Repeating};
+use crate::service::{BackstopService, BodyErrors, Once, Repeating};
 
 /// Protects a service with a route's policy.
 ///
@@ -32,13 +34,15 @@ use crate::service::{BackstopService, Once, Repeating};
 pub struct BackstopLayer<C, R = Repeating> {
     route: ProtectedRoute,
     classify: Arc<C>,
+    of_body: BodyErrors,
     repeats: PhantomData<fn() -> R>,
 }
 
 // By hand: what is derived would ask the same of `C`, and a closure is seldom `Debug` and not always `Clone`.
 impl<C, R> Clone for BackstopLayer<C, R> {
     fn clone(&self) -> Self {
-        Self { route: self.route.clone(), classify: Arc::clone(&self.classify), repeats: PhantomData }
+        let (classify, of_body) = (Arc::clone(&self.classify), self.of_body.clone());
+        Self { route: self.route.clone(), classify, of_body, repeats: PhantomData }
     }
 }
 
@@ -50,18 +54,36 @@ impl<C, R> std::fmt::Debug for BackstopLayer<C, R> {
 
 impl<C> BackstopLayer<C> {
     /// A layer for a route. `classify`, a function from the inner service's error to an optional
-    /// [`FailureKind`](backstop_engine::failure::FailureKind), tells which errors are failures of the dependency; all
-    /// others go to the caller unchanged.
+    /// [`FailureKind`], tells which errors are failures of the dependency; all
+    /// others go to the caller unchanged. Of the errors of its answers' bodies [`body_errors`](BackstopLayer::body_errors) tells.
     ///
     /// `Dns`, `Connect`, `ConnectTimeout` and `Tls` say that no byte of the request can have been sent: a write that fails
     /// so has changed nothing, and withdraws no copy. Whatever may have happened later is one of the other kinds.
     pub fn new(route: ProtectedRoute, classify: C) -> Self {
-        Self { route, classify: Arc::new(classify), repeats: PhantomData }
+        Self { route, classify: Arc::new(classify), of_body: BodyErrors::default(), repeats: PhantomData }
     }
 
     /// Sends every request once, whatever the policy says: for request bodies without a `Default`.
     pub fn once(self) -> BackstopLayer<C, Once> {
-        BackstopLayer { route: self.route, classify: self.classify, repeats: PhantomData }
+        let Self { route, classify, of_body, repeats: _ } = self;
+        BackstopLayer { route, classify, of_body, repeats: PhantomData }
+    }
+}
+
+impl<C, R> BackstopLayer<C, R> {
+    /// Tells which failure an error of an answer's body is. Default: all are
+    /// [`Incomplete`](backstop_engine::failure::FailureKind::Incomplete), and so is what is called a failure before
+    /// anything was sent, which a body's error cannot be.
+    ///
+    /// Such an error never reaches the caller as it is, because the answer has begun: an answer that is held back until it
+    /// is complete gives way to its alternative, and one that streams ends in
+    /// [`BrokenOff`](crate::upstream::BrokenOff), whose source it is.
+    pub fn body_errors(
+        mut self,
+        classify: impl Fn(&(dyn Error + Send + Sync + 'static)) -> FailureKind + Send + Sync + 'static,
+    ) -> Self {
+        self.of_body = BodyErrors::new(classify);
+        self
     }
 }
 
@@ -69,6 +91,7 @@ impl<S, C, R> Layer<S> for BackstopLayer<C, R> {
     type Service = BackstopService<S, C, R>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        BackstopService::new(inner, self.route.clone(), Arc::clone(&self.classify))
+        let (classify, of_body) = (Arc::clone(&self.classify), self.of_body.clone());
+        BackstopService::new(inner, self.route.clone(), classify, of_body)
     }
 }

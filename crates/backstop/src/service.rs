@@ -6,6 +6,7 @@
 //! Requests have an [`http_body::Body`], because only it tells whether there is content: what is answered to content of a
 //! request's own is neither kept nor repeated.
 
+use std::error::Error;
 use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -33,8 +34,39 @@ pub struct BackstopService<S, C, R = Repeating> {
     inner: S,
     route: ProtectedRoute,
     classify: Arc<C>,
+    of_body: BodyErrors,
     entropy: Arc<Entropy>,
     repeats: PhantomData<fn() -> R>,
+}
+
+/// An error of a body, whatever its type.
+pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
+
+/// What kind of failure an error of an answer's body is; `None` is a body that just ends too soon.
+#[derive(Clone, Default)]
+pub(crate) struct BodyErrors(Option<Arc<OfBody>>);
+
+type OfBody = dyn Fn(&(dyn Error + Send + Sync + 'static)) -> FailureKind + Send + Sync;
+
+impl BodyErrors {
+    pub(crate) fn new(
+        classify: impl Fn(&(dyn Error + Send + Sync + 'static)) -> FailureKind + Send + Sync + 'static,
+    ) -> Self {
+        Self(Some(Arc::new(classify)))
+    }
+
+    fn broken_off(&self, error: BoxError) -> BrokenOff {
+        let kind = self.0.as_ref().map(|classify| classify(&*error));
+        // Part of the answer had come: what says that nothing was ever sent cannot be meant.
+        let kind = kind.filter(|kind| kind.sent() != Sent::No).unwrap_or(FailureKind::Incomplete);
+        BrokenOff::Dependency(Failure::new(kind, Phase::Body, Sent::Maybe), Some(error.into()))
+    }
+}
+
+impl std::fmt::Debug for BodyErrors {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BodyErrors").finish_non_exhaustive()
+    }
 }
 
 /// What a request without content is sent with a second time.
@@ -70,6 +102,7 @@ impl<S: Clone, C, R> Clone for BackstopService<S, C, R> {
             inner: self.inner.clone(),
             route: self.route.clone(),
             classify: Arc::clone(&self.classify),
+            of_body: self.of_body.clone(),
             entropy: Arc::clone(&self.entropy),
             repeats: PhantomData,
         }
@@ -103,8 +136,8 @@ impl Entropy {
 }
 
 impl<S, C, R> BackstopService<S, C, R> {
-    pub(crate) fn new(inner: S, route: ProtectedRoute, classify: Arc<C>) -> Self {
-        Self { inner, route, classify, entropy: Arc::new(Entropy::new()), repeats: PhantomData }
+    pub(crate) fn new(inner: S, route: ProtectedRoute, classify: Arc<C>, of_body: BodyErrors) -> Self {
+        Self { inner, route, classify, of_body, entropy: Arc::new(Entropy::new()), repeats: PhantomData }
     }
 }
 
@@ -117,6 +150,7 @@ where
     C: Fn(&S::Error) -> Option<FailureKind> + Send + Sync + 'static,
     RequestBody: Body + Send + 'static,
     ResponseBody: Body<Data = Bytes> + Unpin + Send + 'static,
+    ResponseBody::Error: Into<BoxError>,
 {
     type Response = Response<ReplyBody<PermitBody<ResponseBody>>>;
     type Error = S::Error;
@@ -132,6 +166,7 @@ where
         let upstream = Inner {
             service: Mutex::new(self.inner.clone()),
             classify: Arc::clone(&self.classify),
+            of_body: self.of_body.clone(),
             clock: route.inner.shared.clock.clone(),
             repeats: PhantomData::<fn() -> R>,
         };
@@ -143,6 +178,7 @@ where
 struct Inner<S, C, R> {
     service: Mutex<S>,
     classify: Arc<C>,
+    of_body: BodyErrors,
     clock: Clock,
     repeats: PhantomData<fn() -> R>,
 }
@@ -154,6 +190,7 @@ where
     C: Fn(&S::Error) -> Option<FailureKind>,
     R: Repeats<RequestBody>,
     ResponseBody: Body<Data = Bytes>,
+    ResponseBody::Error: Into<BoxError>,
 {
     type Body = PermitBody<ResponseBody>;
     type Error = S::Error;
@@ -181,7 +218,8 @@ where
         progress.enter(Phase::Head);
         let (answer, places) = UnderWay::begin(service.call(request), attempt, self.clock.clone()).await;
         let response = answer.map_err(|error| classify(error, Phase::Head, Sent::Maybe))?;
-        Ok(response.map(|body| PermitBody { body, places: Some(places) }))
+        let of_body = self.of_body.clone();
+        Ok(response.map(|body| PermitBody { body, places: Some(places), of_body }))
     }
 
     fn no_content(&self) -> Option<RequestBody> {
@@ -196,10 +234,14 @@ pin_project! {
         #[pin]
         body: B,
         places: Option<Places>,
+        of_body: BodyErrors,
     }
 }
 
-impl<B: Body<Data = Bytes>> Body for PermitBody<B> {
+impl<B: Body<Data = Bytes>> Body for PermitBody<B>
+where
+    B::Error: Into<BoxError>,
+{
     type Data = Bytes;
     type Error = BrokenOff;
 
@@ -213,8 +255,7 @@ impl<B: Body<Data = Bytes>> Body for PermitBody<B> {
         if !matches!(frame, Some(Ok(_))) || this.body.is_end_stream() {
             *this.places = None;
         }
-        let broken = BrokenOff::Dependency(Failure::new(FailureKind::Incomplete, Phase::Body, Sent::Maybe));
-        Poll::Ready(frame.map(|frame| frame.map_err(|_| broken)))
+        Poll::Ready(frame.map(|frame| frame.map_err(|error| this.of_body.broken_off(error.into()))))
     }
 
     fn is_end_stream(&self) -> bool {

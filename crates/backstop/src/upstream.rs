@@ -4,7 +4,10 @@
 //! *whether* to call and until when; an [`Upstream`] only calls, says how far it came, and keeps the place at the
 //! dependency occupied for as long as the dependency may still be working.
 
+use std::error::Error;
+use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use backstop_engine::failure::{Cause, Failure, FailureKind, NotAsked, Phase, Sent};
@@ -83,14 +86,38 @@ pub enum CacheAnswer {
 }
 
 /// An answer that broke off in its body. What was passed on stays passed on; the client's connection must end visibly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug)]
 pub enum BrokenOff {
-    /// The dependency broke it off.
-    #[error("the answer of the service behind broke off: {}", Cause::Failed(*.0).token())]
-    Dependency(Failure),
+    /// The dependency broke it off. Where the body of a service had an error of its own, that is the source.
+    Dependency(Failure, Option<Arc<dyn Error + Send + Sync>>),
     /// The client broke off the request that it answers.
-    #[error("the request broke off while it was answered")]
     Client(ClientFault),
+}
+
+impl fmt::Display for BrokenOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dependency(failure, _) => {
+                write!(f, "the answer of the service behind broke off: {}", Cause::Failed(*failure).token())
+            }
+            Self::Client(_) => f.write_str("the request broke off while it was answered"),
+        }
+    }
+}
+
+impl Error for BrokenOff {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Dependency(_, source) => source.as_deref().map(|source| source as _),
+            Self::Client(_) => None,
+        }
+    }
+}
+
+impl From<Failure> for BrokenOff {
+    fn from(failure: Failure) -> Self {
+        Self::Dependency(failure, None)
+    }
 }
 
 /// Why a call gave no answer.

@@ -275,7 +275,7 @@ impl Received {
                 Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => FailureKind::Protocol,
                 _ => FailureKind::Incomplete,
             };
-            BrokenOff::Dependency(Failure::new(kind, Phase::Body, Sent::Maybe))
+            Failure::new(kind, Phase::Body, Sent::Maybe).into()
         })
     }
 }

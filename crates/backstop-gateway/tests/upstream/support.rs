@@ -128,7 +128,7 @@ pub(crate) async fn whole(answer: Response<AnswerBody<Bytestream>>) -> Result<Wh
     let (head, body) = answer.into_parts();
     let body = match body.collect().await {
         Ok(body) => body.to_bytes(),
-        Err(BrokenOff::Dependency(failure)) => return Err(failure),
+        Err(BrokenOff::Dependency(failure, _)) => return Err(failure),
         Err(BrokenOff::Client(fault)) => panic!("no client breaks off here: {fault:?}"),
     };
     Ok(Whole { status: head.status.as_u16(), body: String::from_utf8_lossy(&body).into_owned() })

@@ -67,7 +67,7 @@ where
             nothing(PartContent::TooLarge)
         }
         Ok(Collected::TooLarge { .. }) => nothing(PartContent::NoRoom),
-        Err(BrokenOff::Dependency(failure)) => nothing(PartContent::BrokenOff(failure)),
+        Err(BrokenOff::Dependency(failure, _)) => nothing(PartContent::BrokenOff(failure)),
         // A part has no content of its own that could break off.
         Err(BrokenOff::Client(_)) => {
             let failure = Failure::new(FailureKind::Reset, Phase::Body, Sent::Maybe);

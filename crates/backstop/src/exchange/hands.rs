@@ -334,7 +334,7 @@ where
                 self.answer = Answer::Streaming { head, prefix, body: rest };
                 Event::Body { attempt, body: BodyFacts::TooLarge }
             }
-            Err(BrokenOff::Dependency(failure)) => Event::Failed { attempt, failure },
+            Err(BrokenOff::Dependency(failure, _)) => Event::Failed { attempt, failure },
             Err(BrokenOff::Client(fault)) => Event::ClientFault(fault),
         }
     }

@@ -6,6 +6,7 @@ mod support;
 
 mod age;
 mod any_sequence;
+mod body_errors;
 mod conditions;
 mod deadline;
 mod degraded;

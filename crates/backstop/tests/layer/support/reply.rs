@@ -106,7 +106,7 @@ impl Reading {
             Poll::Ready(Some(Err(BrokenOff::Client(fault)))) => {
                 panic!("no client breaks off here: {fault:?}")
             }
-            Poll::Ready(Some(Err(BrokenOff::Dependency(failure)))) => {
+            Poll::Ready(Some(Err(BrokenOff::Dependency(failure, _)))) => {
                 backstop::engine::failure::Cause::Failed(failure).token()
             }
             other => panic!("{other:?}"),
