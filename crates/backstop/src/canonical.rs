@@ -7,6 +7,13 @@ use std::borrow::Cow;
 
 /// A host in lower case, without the port if it is empty or that of http, and without the dots that end an absolute name.
 pub fn host(authority: &str) -> String {
+    host_of(None, authority)
+}
+
+/// As [`host`], without the port of this scheme (RFC 9110 sections 4.2.1 and 4.2.2); without any it is http.
+pub(crate) fn host_of(scheme: Option<&str>, authority: &str) -> String {
+    let of_scheme =
+        if scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("https")) { "443" } else { "80" };
     let (name, port) = match authority.rsplit_once(':') {
         // A colon inside the brackets of an IPv6 address begins no port.
         Some((name, port)) if !port.contains(']') => (name, port),
@@ -15,7 +22,8 @@ pub fn host(authority: &str) -> String {
     let name = name.trim_end_matches('.').to_ascii_lowercase();
     let number = port.trim_start_matches('0');
     match (port.is_empty(), number) {
-        (true, _) | (false, "80") => name,
+        (true, _) => name,
+        (false, number) if number == of_scheme => name,
         (false, "") => format!("{name}:0"),
         (false, number) => format!("{name}:{number}"),
     }
@@ -119,6 +127,21 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(host(other), spelt);
+        }
+    }
+
+    /// RFC 9110 section 4.2.2: the port of https is 443.
+    #[test]
+    fn the_port_of_another_scheme_stays() {
+        for (scheme, authority, spelt) in [
+            (Some("https"), "Shop:443", "shop"),
+            (Some("HTTPS"), "shop:0443", "shop"),
+            (Some("https"), "shop:80", "shop:80"),
+            (Some("http"), "shop:443", "shop:443"),
+            (Some("http"), "shop:80", "shop"),
+            (None, "shop:443", "shop:443"),
+        ] {
+            assert_eq!(host_of(scheme, authority), spelt, "{scheme:?} {authority}");
         }
     }
 

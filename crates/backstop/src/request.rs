@@ -78,7 +78,7 @@ fn target_at(name: &str, parts: &Parts) -> Target {
 fn host(parts: &Parts) -> String {
     let authority = parts.uri.authority().map(|authority| authority.as_str());
     let named = || parts.headers.get(HOST).and_then(|host| host.to_str().ok());
-    canonical::host(authority.or_else(named).unwrap_or_default())
+    canonical::host_of(parts.uri.scheme_str(), authority.or_else(named).unwrap_or_default())
 }
 
 /// The facts of a request on a route without copies.
@@ -115,7 +115,8 @@ impl Read {
         let language = ask_for_language(&rules.languages, parts);
         parts.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         // Whoever is asked and chooses by the host, byte for byte, is asked for the host that is in the key.
-        if let Some(host) = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).map(canonical::host)
+        let spelt = |host: &str| canonical::host_of(parts.uri.scheme_str(), host);
+        if let Some(host) = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).map(spelt)
             && let Ok(host) = HeaderValue::from_str(&host)
         {
             parts.headers.insert(HOST, host);
@@ -141,7 +142,11 @@ impl Read {
         }
         let host = host(parts);
         let (name, port) = canonical::without_port(&host);
-        encode(&mut partition, port.map(str::as_bytes));
+        // The same host and path under another scheme is another origin (RFC 9110 section 4.3.1). No port looks like one.
+        let scheme = parts.uri.scheme_str().filter(|scheme| !scheme.eq_ignore_ascii_case("http"));
+        let of_scheme =
+            scheme.map(|scheme| format!("{}:{}", scheme.to_ascii_lowercase(), port.unwrap_or_default()));
+        encode(&mut partition, of_scheme.as_deref().or(port).map(str::as_bytes));
         for part in &rules.key {
             // A field may come in several lines, and whoever is asked may read any of them: each tells copies apart.
             if let KeyPart::Header(name) = part {
@@ -301,6 +306,26 @@ mod tests {
         assert_ne!(plain, coded);
         assert_eq!(coded, key("/%70/a%3ab", b"1"));
         assert_ne!(plain, key("/p/a:b", b"2"));
+    }
+
+    /// RFC 9110 section 4.2: http and https are two origins, and each has a port of its own that need not be named.
+    #[test]
+    fn schemes_tell_copies_apart_below_one_target() {
+        let rules = rules(&[], vec![]);
+        let key = |uri: &str| Read::prepare(&rules, "r", b"f", &mut parts(uri, &[])).key;
+        let (http, https) = (key("http://shop/p"), key("https://shop/p"));
+        assert_eq!(http.target, https.target, "one place to withdraw");
+        assert_ne!(http, https);
+        assert_eq!(http, Read::prepare(&rules, "r", b"f", &mut parts("/p", &[("host", "shop")])).key);
+        assert_eq!(https, key("HTTPS://Shop:443/p"));
+        assert_eq!(http, key("http://shop:80/p"));
+        for (other, same_host) in [("https://shop:80/p", &https), ("http://shop:443/p", &http)] {
+            assert_ne!(&key(other), same_host, "{other}");
+            assert_eq!(key(other).target, same_host.target, "{other}");
+        }
+        let mut asked = parts("https://shop:80/p", &[("host", "Shop:80")]);
+        Read::prepare(&rules, "r", b"f", &mut asked);
+        assert_eq!(asked.headers[HOST], "shop:80", "asked of the host that was meant");
     }
 
     #[test]
