@@ -238,6 +238,10 @@ impl Upstream<RequestContent> for Forward<'_> {
         Some(RequestContent::none())
     }
 
+    fn fills_its_buffers(&self) -> bool {
+        true
+    }
+
     fn reaches_others(&self) -> bool {
         true
     }

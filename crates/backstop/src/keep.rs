@@ -36,10 +36,12 @@ const NOT_KEPT: [HeaderName; 15] = [
     PROXY_STATUS,
 ];
 
-/// The copy that an answer becomes, or `None` if it varies by everything. `request` is what was sent for it.
+/// The copy that an answer becomes, or `None` if it varies by everything. `request` is what was sent for it; `fills` whether
+/// a large body fills its buffer.
 pub(crate) fn copy(
     head: &response::Parts,
-    body: Bytes,
+    body: &Bytes,
+    fills: bool,
     facts: CopyFacts,
     request: &HeaderMap,
     received: Wall,
@@ -52,7 +54,7 @@ pub(crate) fn copy(
         vary,
         status: head.status.as_u16(),
         headers: owned_fields(&headers),
-        body: own_body(body),
+        body: own_body(body, fills),
     })
 }
 
@@ -77,9 +79,9 @@ fn dated(mut headers: HeaderMap, received: Wall) -> HeaderMap {
 const COPIED_BELOW_BYTES: usize = 64 * 1024;
 
 /// What arrives lies in the connection's read buffer, and a slice of it would keep the whole buffer alive for as long as
-/// the copy is kept. A large body fills its buffer and stays where it is.
-fn own_body(body: Bytes) -> Bytes {
-    if body.len() < COPIED_BELOW_BYTES { Bytes::copy_from_slice(&body) } else { body }
+/// the copy is kept, which counts as no more than the slice. Where a large body fills its buffer it stays where it is.
+fn own_body(body: &Bytes, fills: bool) -> Bytes {
+    if fills && body.len() >= COPIED_BELOW_BYTES { body.clone() } else { Bytes::copy_from_slice(body) }
 }
 
 /// The fields that are kept.
@@ -162,7 +164,8 @@ mod tests {
         };
         // 2026-11-30T00:00:00Z is 1 795 996 800 s after the epoch.
         let received = Wall::from_unix_ns(1_795_996_800_000_000_000);
-        let copy = copy(&head, Bytes::from_static(b"hello"), facts, &HeaderMap::new(), received).unwrap();
+        let copy =
+            copy(&head, &Bytes::from_static(b"hello"), true, facts, &HeaderMap::new(), received).unwrap();
         let mut names: Vec<_> = copy.headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         assert_eq!(names, ["content-length", "date", "etag", "x-anything"]);
@@ -172,12 +175,20 @@ mod tests {
 
     /// A slice of a read buffer keeps the whole buffer: what is kept has memory of its own.
     #[test]
-    fn a_small_copy_does_not_keep_the_buffer_that_it_came_in() {
-        let buffer = Bytes::from(vec![b'x'; 8192]);
-        let slice = buffer.slice(100..200);
-        let kept = own_body(slice.clone());
-        assert_eq!(kept, slice);
-        assert!(!buffer.as_ptr_range().contains(&kept.as_ptr()));
+    fn a_copy_does_not_keep_a_buffer_that_it_does_not_fill() {
+        let buffer = Bytes::from(vec![b'x'; 1 << 20]);
+        for (bytes, fills, stays) in [
+            (100, true, false),
+            (100, false, false),
+            (COPIED_BELOW_BYTES - 1, true, false),
+            (COPIED_BELOW_BYTES, true, true),
+            (COPIED_BELOW_BYTES, false, false),
+        ] {
+            let slice = buffer.slice(100..100 + bytes);
+            let kept = own_body(&slice, fills);
+            assert_eq!(kept, slice);
+            assert_eq!(buffer.as_ptr_range().contains(&kept.as_ptr()), stays, "{bytes} {fills}");
+        }
     }
 
     /// RFC 9110 section 13.2.2: where entity tags were asked for, a date was not looked at, whatever the answer names.

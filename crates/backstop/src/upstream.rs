@@ -65,6 +65,12 @@ pub trait Upstream<B> {
         None
     }
 
+    /// Whether a large piece of its bodies fills the memory that it lies in. Where that is not known, what is kept of an answer
+    /// is copied into memory of its own: a part of a larger buffer would keep all of it.
+    fn fills_its_buffers(&self) -> bool {
+        false
+    }
+
     /// Whether it reaches every dependency that an [`Attempt`] may name. One that reaches the route's own alone is asked
     /// for no other: what that one would answer is not what the other was trusted for.
     fn reaches_others(&self) -> bool {

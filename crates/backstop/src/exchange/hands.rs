@@ -132,10 +132,22 @@ where
         }
         let facts = self.copy_facts(&head.headers, override_origin);
         let now = self.route.inner.shared.clock.now();
-        let copy = keep::copy(head, body.clone(), facts, &self.parts.headers, now.wall)?;
+        let copy = self.kept(head, body, facts, now)?;
         let max_age = rules.ttl.max(rules.fill.deadline);
         let rules = CopyRules { max_age, after_restart: rules.read.after_restart, override_origin };
         judge(Some(&unasked_facts(&copy)), &rules, &now).is_ok().then_some(copy)
+    }
+
+    /// The copy that an answer becomes.
+    pub(super) fn kept(
+        &self,
+        head: &response::Parts,
+        body: &Bytes,
+        facts: CopyFacts,
+        now: Now,
+    ) -> Option<StoredCopy> {
+        let fills = self.upstream.fills_its_buffers();
+        keep::copy(head, body, fills, facts, &self.parts.headers, now.wall)
     }
 
     /// Has the read made for everybody who asks for the same.

@@ -137,7 +137,7 @@ where
         let facts = self.copy_facts(&head.headers, override_origin);
         let shared = &self.route.inner.shared;
         let now = shared.clock.now();
-        if let Some(copy) = keep::copy(head, body.clone(), facts, &self.parts.headers, now.wall) {
+        if let Some(copy) = self.kept(head, body, facts, now) {
             let _counted_by_the_store = shared.copies.put(&read.key, copy, ticket, now);
         }
     }

@@ -62,6 +62,23 @@ fn an_error_deep_inside_a_boxed_one_can_be_classified() {
     assert_eq!(answer(BackstopLayer::new(route(), by_error).layer(broken)), 503);
 }
 
+/// A service may answer with part of something larger that it holds.
+#[test]
+fn a_copy_does_not_keep_the_buffer_of_which_its_body_is_a_part() {
+    let buffer = Bytes::from(vec![b'x'; 1 << 20]);
+    let part = buffer.slice(..100 << 10);
+    let shop = Shop::open(description().policy());
+    let route = shop.backstop.route("description").unwrap();
+    let service = service_fn(move |_: Request<Full<Bytes>>| {
+        let part = part.clone();
+        async move { Ok::<_, Infallible>(Response::new(Full::new(part))) }
+    });
+    assert_eq!(answer(BackstopLayer::new(route, |_: &Infallible| None).layer(service)), 200);
+    let health = shop.backstop.copies().health();
+    assert_eq!((health.entries, health.memory_bytes >= 100 << 10), (1, true));
+    assert!(buffer.is_unique(), "1 MiB for a copy of 100 KiB");
+}
+
 /// Inside an `async` block the compiler cannot see through a `Box<dyn Error>` and a closure at once; boxed it can be held
 /// there, and so in a handler or a spawned task.
 #[test]
