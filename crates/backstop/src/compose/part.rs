@@ -13,6 +13,7 @@ use crate::body::{Collected, ReplyBody, collect};
 use crate::budget::{Budget, Held};
 use crate::correct::{essence, is_json};
 use crate::json::is_one_value;
+use crate::storable::received_age;
 use crate::upstream::BrokenOff;
 
 /// A part that came.
@@ -34,7 +35,8 @@ where
 {
     let (head, body) = answer.await.into_parts();
     let account = head.extensions.get().copied();
-    let facts = |content| PartFacts { status: head.status.as_u16(), content, account };
+    let age = Some(received_age(&head.headers)).filter(|age| !age.is_zero());
+    let facts = |content| PartFacts { status: head.status.as_u16(), content, account, age };
     let nothing = |content| (Bytes::new(), None, facts(content));
     let (body, held, facts) = match collect(body, limit_bytes, budget).await {
         Ok(Collected::Whole { body, mut held, .. }) => {
