@@ -28,8 +28,8 @@ soak: test ## As test, with its long versions: minutes of load, forty kill loops
 lint: ## Formatting, lints, each crate alone, documentation
 	$(CARGO) fmt --check
 	$(CARGO) clippy --workspace --all-targets --features backstop-cli/test-hooks -- -D warnings
-	$(CARGO) check --quiet -p backstop-store --no-default-features
-	$(CARGO) check --quiet -p backstop-gateway --no-default-features
+	$(CARGO) clippy --quiet -p backstop-store --no-default-features -- -D warnings
+	$(CARGO) clippy --quiet -p backstop-gateway --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --workspace --no-deps
 
 bench: ## CPU per request beside nginx's, 10 000 requests/s through an outage, the engine's nanoseconds

@@ -21,6 +21,7 @@ mod deadline;
 mod demo;
 mod disk;
 mod edits;
+mod empty_cache;
 mod empty_copies;
 mod half_body;
 mod head_requests;
