@@ -139,6 +139,25 @@ fn what_is_missing_or_of_another_class_is_refused() {
     refused(&(CATALOG.to_owned() + &write), Code::WritesWithAlternative);
 }
 
+/// A lane and a status for copies mean something only where one may be kept; with one, the lane is noted as any other.
+#[test]
+fn rules_for_a_local_copy_need_one() {
+    let with = |lines: &str| CATALOG.to_owned() + &route("a", &format!("{CACHE}\n{lines}"));
+    for rule in
+        ["fallback_in_flight = 5", "unavailable_status = \"cause\"", "unavailable_status = \"contract\""]
+    {
+        let codes = found(&with(rule));
+        assert_eq!(codes, [Code::NeedsLocalCopy], "{rule}");
+        let kept = with(&format!("{rule}\nlocal_copy = {{ max_age = \"30s\" }}"));
+        assert_eq!(found(&kept).contains(&Code::SeparateLane), rule.starts_with("fallback"), "{rule}");
+        loaded(&kept);
+        assert_eq!(found(&with(&format!("{rule}\nlocal_copy = \"30s\""))), [Code::WrongType], "{rule}");
+    }
+    let both = with("fallback_in_flight = 5\nunavailable_status = \"cause\"");
+    assert_eq!(found(&both), [Code::NeedsLocalCopy; 2]);
+    loaded(&with(""));
+}
+
 #[test]
 fn what_probably_is_not_meant_is_said() {
     let findings = |lines: &str| found(&(CATALOG.to_owned() + &route("a", &format!("{CACHE}\n{lines}"))));

@@ -76,6 +76,7 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
         let Some(table) = route.cached_read() else { continue };
         timeout(route, table, cx);
         local_copy(route, table, cx);
+        rules_of_none(route, table, cx);
         fill(view, route, table, cx);
     }
 }
@@ -172,6 +173,22 @@ fn local_copy(route: RouteView<'_>, table: &CachedReadTable, cx: &mut Context<'_
             );
         }
         (Some(_), ..) => {}
+    }
+}
+
+/// What says how a copy of one's own is served, where none is kept.
+fn rules_of_none(route: RouteView<'_>, table: &CachedReadTable, cx: &mut Context<'_>) {
+    let path = format!("route.{}.cached_read.local_copy", route.text());
+    if table.local_copy.is_some() || cx.is_unreadable(&path) {
+        return;
+    }
+    let lane = table.kept.fallback_in_flight.as_ref().map(|lane| ("fallback_in_flight", &lane.bytes));
+    let status = table.kept.unavailable_status.as_ref().map(|status| ("unavailable_status", &status.bytes));
+    for (key, bytes) in lane.into_iter().chain(status) {
+        let message = format!("`{key}` is about the local copy, and this route keeps none");
+        cx.report(Finding::new(Code::NeedsLocalCopy, bytes.clone(), message).help(
+            "say how old a copy may be, such as `local_copy = { max_age = \"30s\" }`, or leave this out",
+        ));
     }
 }
 
