@@ -101,10 +101,40 @@ fn routes_share_a_cache_by_its_url() {
     assert_eq!(caches, [CacheId(0), CacheId(1), CacheId(0)]);
     let names: Vec<_> = loaded.caches.iter().map(|cache| &*cache.name).collect();
     assert_eq!(names, ["cache:6379/0", "cache:6379/1"]);
-    for differs in ["timeout = \"30ms\"", "connect = \"1s\"", "prefix = \"x\"", "breaker = { open = \"3s\" }"]
-    {
-        let again = format!("cache = {{ url = \"redis://cache\", ttl = \"5s\", {differs} }}");
-        refused(&[CATALOG, &route("a", CACHE), &route("b", &again)].concat(), Code::OneCache);
+    let two = |one: &str, other: &str| {
+        let cache = |lines: &str| format!("cache = {{ url = \"redis://cache\", ttl = \"5s\", {lines} }}");
+        [CATALOG, &route("a", &cache(one)), &route("b", &cache(other))].concat()
+    };
+    for differs in [
+        "timeout = \"30ms\"",
+        "connect = \"1s\"",
+        "prefix = \"x\"",
+        "breaker = { open = \"3s\" }",
+        "breaker = { state = \"open\" }",
+        "breaker = { window = \"9s\" }",
+        "breaker = { slow = \"19ms\" }",
+    ] {
+        refused(&two("", differs), Code::OneCache);
+        refused(&two(differs, "breaker = {}"), Code::OneCache);
+    }
+    refused(&two("breaker = { state = \"open\" }", "breaker = { state = \"closed\" }"), Code::OneCache);
+}
+
+/// By hand, the defaults: 20 ms, 250 ms, `backstop`, and of the breaker 10 s, 20 calls, 50 %, 60 %, 1 s, 30 s, 3 probes. Who
+/// writes one of them says the same as who leaves it out.
+#[test]
+fn a_cache_whose_defaults_are_written_in_one_place_is_still_one_cache() {
+    for default in [
+        "timeout = \"20ms\"",
+        "connect = \"250ms\"",
+        "prefix = \"backstop\"",
+        "breaker = {}",
+        "breaker = { window = \"10s\", min_calls = 20, failures = \"50%\", slow_share = \"60%\", probes = 3 }",
+        "breaker = { open = \"1s\", open_max = \"30s\" }",
+    ] {
+        let written = format!("cache = {{ url = \"redis://cache\", ttl = \"5s\", {default} }}");
+        let loaded = loaded(&[CATALOG, &route("a", CACHE), &route("b", &written)].concat());
+        assert_eq!(loaded.caches.len(), 1, "{default}");
     }
 }
 

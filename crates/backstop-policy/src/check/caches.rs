@@ -1,10 +1,13 @@
 //! Shared caches: what is written about one in several places, its times, and the budget for reads behind it.
 
+use backstop_engine::health::BreakerRules;
+use backstop_engine::policy::Origin;
+
 use crate::check::View;
 use crate::check::view::RouteView;
 use crate::code::Code;
-use crate::default;
 use crate::diagnostic::Finding;
+use crate::lower::cache;
 use crate::read::{At, Context};
 use crate::shape::{CacheTable, CachedReadTable};
 use crate::value::RedisUrl;
@@ -99,31 +102,18 @@ fn one_cache(view: &View<'_>, cx: &mut Context<'_>) {
     }
 }
 
-/// The first key about which two tables of one cache differ.
+/// The first key about which two tables of one cache differ. What is left out means its default, and where something
+/// stands makes no difference.
 fn difference(one: &CacheTable, other: &CacheTable) -> Option<&'static str> {
-    let time =
-        |at: &Option<At<crate::value::PositiveTime>>, default| at.as_ref().map_or(default, |at| at.value.0);
-    let breaker = |table: &CacheTable| {
-        // Written the same means the same: where it stands does not matter.
-        table.breaker.as_ref().map(|at| {
-            let table = &at.value;
-            (
-                [&table.window, &table.slow, &table.open, &table.open_max]
-                    .map(|time| time.as_ref().map(|time| time.value.0)),
-                [&table.failures, &table.slow_share].map(|share| share.as_ref().map(|share| share.value.0)),
-                table.min_calls.as_ref().map(|count| count.value.0),
-                table.probes.as_ref().map(|count| count.value.0),
-            )
-        })
-    };
-    let prefix = |table: &CacheTable| table.prefix.as_ref().map(|prefix| prefix.value.0.clone());
-    if time(&one.timeout, default::CACHE_TIMEOUT) != time(&other.timeout, default::CACHE_TIMEOUT) {
+    let breaker =
+        |table| BreakerRules { origin: Origin::NONE, ..cache::breaker(table, cache::timeout(table)) };
+    if cache::timeout(one) != cache::timeout(other) {
         return Some("timeout");
     }
-    if time(&one.connect, default::CACHE_CONNECT) != time(&other.connect, default::CACHE_CONNECT) {
+    if cache::connect(one) != cache::connect(other) {
         return Some("connect");
     }
-    if prefix(one) != prefix(other) {
+    if cache::prefix(one) != cache::prefix(other) {
         return Some("prefix");
     }
     (breaker(one) != breaker(other)).then_some("breaker")
@@ -133,7 +123,7 @@ fn difference(one: &CacheTable, other: &CacheTable) -> Option<&'static str> {
 fn timeout(route: RouteView<'_>, table: &CachedReadTable, cx: &mut Context<'_>) {
     let Some(cache) = &table.cache else { return };
     let (Some(deadline), timeout) = (&route.common().deadline, &cache.value.timeout) else { return };
-    let limit = timeout.as_ref().map_or(default::CACHE_TIMEOUT, |timeout| timeout.value.0);
+    let limit = cache::timeout(&cache.value);
     if limit < deadline.value.0 / 2 {
         return;
     }
