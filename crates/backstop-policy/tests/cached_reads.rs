@@ -138,6 +138,24 @@ fn a_cache_whose_defaults_are_written_in_one_place_is_still_one_cache() {
     }
 }
 
+/// A first pause of 1 s and a wait of 20 ms are what a cache has by default.
+#[test]
+fn the_breaker_of_a_cache_is_checked_as_any_other() {
+    let with = |keys: &str| {
+        let cache = format!("cache = {{ url = \"redis://cache\", ttl = \"5s\", {keys} }}");
+        CATALOG.to_owned() + &route("a", &cache)
+    };
+    let sees = |keys: &str| !found(&with(keys)).contains(&Code::SlowNeverSeen);
+    refused(&with("breaker = { open_max = \"999ms\" }"), Code::OpenMaxTooShort);
+    loaded(&with("breaker = { open_max = \"1s\" }"));
+    refused(&with("breaker = { open = \"2s\", open_max = \"1999ms\" }"), Code::OpenMaxTooShort);
+    loaded(&with("breaker = { open = \"2s\", open_max = \"2s\" }"));
+    assert!(sees("breaker = { slow = \"19999us\" }") && !sees("breaker = { slow = \"20ms\" }"));
+    assert!(sees("timeout = \"50ms\", breaker = { slow = \"49ms\" }"));
+    assert!(!sees("timeout = \"50ms\", breaker = { slow = \"50ms\" }"));
+    assert!(sees("breaker = {}"), "the default is nothing to be told of");
+}
+
 /// Half of 300 ms is too long for a cache, a nanosecond less is not.
 #[test]
 fn the_cache_leaves_time_for_the_read() {

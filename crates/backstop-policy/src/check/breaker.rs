@@ -15,7 +15,7 @@ pub(crate) fn check(view: &View<'_>, verified: &Verified, cx: &mut Context<'_>) 
     for dependency in view.dependencies() {
         probe(dependency, cx);
         let Some(breaker) = &dependency.table.value.breaker else { continue };
-        pause(&breaker.value, cx);
+        pause(&breaker.value, default::OPEN, cx);
         probes(dependency, &breaker.value, cx);
         closes(view, dependency, breaker, cx);
         minimum(view, verified, dependency, breaker, cx);
@@ -46,9 +46,10 @@ fn probe(dependency: DependencyView<'_>, cx: &mut Context<'_>) {
     }
 }
 
-fn pause(breaker: &BreakerTable, cx: &mut Context<'_>) {
+/// `by_default` is the first pause of one that says nothing about it.
+pub(super) fn pause(breaker: &BreakerTable, by_default: Duration, cx: &mut Context<'_>) {
     let Some(longest) = &breaker.open_max else { return };
-    let first = breaker.open.as_ref().map_or(default::OPEN, |open| open.value.0);
+    let first = breaker.open.as_ref().map_or(by_default, |open| open.value.0);
     if longest.value.0 < first {
         let message = format!("the first pause is {first:?}, the longest only {:?}", longest.value.0);
         let finding = Finding::new(Code::OpenMaxTooShort, longest.bytes.clone(), message)

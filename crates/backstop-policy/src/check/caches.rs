@@ -4,8 +4,10 @@ use backstop_engine::health::BreakerRules;
 use backstop_engine::policy::Origin;
 
 use crate::check::View;
+use crate::check::breaker::pause;
 use crate::check::view::RouteView;
 use crate::code::Code;
+use crate::default;
 use crate::diagnostic::Finding;
 use crate::lower::cache;
 use crate::read::{At, Context};
@@ -78,6 +80,7 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
     for route in view.routes() {
         let Some(table) = route.cached_read() else { continue };
         timeout(route, table, cx);
+        breaker(table, cx);
         local_copy(route, table, cx);
         rules_of_none(route, table, cx);
         fill(view, route, table, cx);
@@ -117,6 +120,23 @@ fn difference(one: &CacheTable, other: &CacheTable) -> Option<&'static str> {
         return Some("prefix");
     }
     (breaker(one) != breaker(other)).then_some("breaker")
+}
+
+/// The breaker of a cache, by the rules of any breaker with what a cache has by default.
+fn breaker(table: &CachedReadTable, cx: &mut Context<'_>) {
+    let Some(cache) = table.cache.as_ref().map(|cache| &cache.value) else { return };
+    let Some(breaker) = cache.breaker.as_ref().map(|breaker| &breaker.value) else { return };
+    pause(breaker, default::CACHE_OPEN, cx);
+    let timeout = cache::timeout(cache);
+    let Some(slow) = breaker.slow.as_ref().filter(|slow| slow.value.0 >= timeout) else { return };
+    let name = cache.url.as_ref().map(|url| format!(" `{}`", url.value.name())).unwrap_or_default();
+    let message = format!("no call of the cache{name} ever lasts longer than {timeout:?}");
+    let finding = Finding::new(Code::SlowNeverSeen, slow.bytes.clone(), message)
+        .help("shorten `slow`, or leave it out: what is cut off counts as failed, not as slow");
+    cx.report(match &cache.timeout {
+        Some(timeout) => finding.related(timeout.bytes.clone(), "it is cut off then"),
+        None => finding,
+    });
 }
 
 /// Whoever waits for the cache until the deadline cannot read anything after it.
