@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use backstop_engine::policy::{CacheId, CachedRead, RouteClass};
 use backstop_policy::Code;
-use support::{diagnosed, loaded, parsed};
+use support::{REPLICA, diagnosed, loaded, parsed};
 
 const CATALOG: &str = "[dependency.catalog]\nurl = \"http://127.0.0.1:9001\"\n";
 const CACHE: &str = "cache = { url = \"redis://cache\", ttl = \"5s\" }";
@@ -213,8 +213,72 @@ fn what_probably_is_not_meant_is_said() {
     let young = findings("local_copy = { max_age = \"5s\" }");
     assert!(young.contains(&Code::LocalCopyTooYoung) && !young.contains(&Code::NoLocalCopy));
     assert!(!findings("local_copy = { max_age = \"5001ms\" }").contains(&Code::LocalCopyTooYoung));
-    assert!(findings("fill = { concurrency = 65 }").contains(&Code::FillAbove));
-    assert!(!findings("fill = { concurrency = 64 }").contains(&Code::FillAbove));
+    // 85 % of 64 connections are 54.4.
+    assert!(findings("fill = { concurrency = 55 }").contains(&Code::FillAbove));
+    assert!(!findings("fill = { concurrency = 54 }").contains(&Code::FillAbove));
     assert!(findings("fill = { deadline = \"299ms\" }").contains(&Code::FillTooShort));
     assert!(!findings("fill = { deadline = \"300ms\" }").contains(&Code::FillTooShort));
+}
+
+/// A dependency with these lines and a cached read of it, whose deadline is 300 ms and which lets 10 requests in.
+fn behind(dependency: &str, lines: &str) -> String {
+    format!("{CATALOG}{dependency}\n{}", route("a", &format!("{CACHE}\n{lines}")))
+}
+
+/// Of 40 places reads may take less than 34; a single one is everybody's. A rate has no shares.
+#[test]
+fn a_fill_budget_is_measured_by_the_share_of_reads() {
+    let with = |resource: &str, fill: &str| {
+        let fragment = behind("uses = [\"db\"]", &format!("fill = {{ {fill} }}"));
+        found(&format!("[resource.db]\n{resource}\n{fragment}")).contains(&Code::FillAbove)
+    };
+    assert!(!with("concurrency = 40", "concurrency = 33") && with("concurrency = 40", "concurrency = 34"));
+    assert!(!with("concurrency = 1", "concurrency = 1") && with("concurrency = 1", "concurrency = 2"));
+    assert!(!with("rate = \"100/s\"", "rate = \"100/s\"") && with("rate = \"100/s\"", "rate = \"101/s\""));
+}
+
+/// Four places, each for 2 s: in 10 s five reads end in each, though ten requests of 300 ms are let in.
+#[test]
+fn a_breaker_waits_for_no_more_reads_than_a_fill_makes() {
+    let reaches = |calls: u32, fill: &str| {
+        let breaker = format!("breaker = {{ min_calls = {calls} }}");
+        !found(&behind(&breaker, &format!("fill = {{ {fill} }}"))).contains(&Code::UnreachableMinimum)
+    };
+    assert!(reaches(20, "concurrency = 4") && !reaches(21, "concurrency = 4"));
+    // A read of 500 ms: twenty in each.
+    let short = "concurrency = 4, deadline = \"500ms\"";
+    assert!(reaches(80, short) && !reaches(81, short));
+    // By default 32 places for 2 s.
+    assert!(reaches(160, "") && !reaches(161, ""));
+}
+
+/// A read has the time of the fill, 2 s by default, and not the request's 300 ms.
+#[test]
+fn phases_end_within_the_time_of_a_fill() {
+    let codes = |phases: &str, lines: &str| found(&behind(phases, lines));
+    let has = |phases: &str, lines: &str, code: Code| codes(phases, lines).contains(&code);
+    let fill = "fill = { deadline = \"400ms\" }";
+    assert!(!has("connect = \"1999ms\"", "", Code::PhaseTooLong));
+    assert!(has("connect = \"2s\"", "", Code::PhaseTooLong));
+    assert!(!has("queue = \"399ms\"", fill, Code::PhaseTooLong));
+    assert!(has("queue = \"400ms\"", fill, Code::PhaseTooLong));
+    // With the 25 ms before a second attempt.
+    let phases = |queue: u32| format!("connect = \"200ms\"\nqueue = \"{queue}ms\"");
+    let retried = format!("{fill}\nretry = {{}}");
+    assert!(!has(&phases(174), &retried, Code::NoTimeToRetry));
+    assert!(has(&phases(175), &retried, Code::NoTimeToRetry));
+    assert!(!has(&phases(175), "retry = {}", Code::NoTimeToRetry));
+}
+
+/// The evidence says 20 calls at once. A fill of 20 is within it, whatever is let in.
+#[test]
+fn a_fill_is_held_against_what_was_verified() {
+    let above = |in_flight: u32, fill: &str| {
+        let alternative = "alternative = { dependency = \"replica\", verified = \"evidence/replica.toml\" }";
+        let fragment = behind("", &format!("fill = {{ {fill} }}\n{alternative}"));
+        let fragment = fragment.replace("in_flight = 10", &format!("in_flight = {in_flight}"));
+        found(&format!("{REPLICA}{fragment}")).contains(&Code::AboveVerified)
+    };
+    assert!(!above(100, "concurrency = 20") && above(100, "concurrency = 21"));
+    assert!(above(10, ""), "32 by default");
 }

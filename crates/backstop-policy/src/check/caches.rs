@@ -2,6 +2,7 @@
 
 use backstop_engine::health::BreakerRules;
 use backstop_engine::policy::Origin;
+use backstop_engine::resource::ClassShare;
 
 use crate::check::View;
 use crate::check::breaker::pause;
@@ -205,9 +206,10 @@ fn rules_of_none(route: RouteView<'_>, table: &CachedReadTable, cx: &mut Context
 fn fill(view: &View<'_>, route: RouteView<'_>, table: &CachedReadTable, cx: &mut Context<'_>) {
     let Some(fill) = table.fill.as_ref().map(|fill| &fill.value) else { return };
     let bears = view.bears(route);
-    if let Some(count) = fill.concurrency.as_ref().filter(|count| count.value.0 > bears.concurrency) {
+    let share = ClassShare::Read.places(bears.concurrency);
+    if let Some(count) = fill.concurrency.as_ref().filter(|count| count.value.0 > share) {
         let message = format!(
-            "`{}` may read {} at once, and its dependency bears {}",
+            "`{}` may read {} at once, and its dependency bears {}, {share} of them for reads",
             route.text(),
             count.value.0,
             bears.concurrency
