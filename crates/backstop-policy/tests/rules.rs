@@ -444,30 +444,6 @@ fn no_duration_is_shorter_than_a_millisecond() {
 }
 
 #[test]
-fn everything_of_a_later_version_is_named_as_such() {
-    for class in ["guarded", "effect"] {
-        refused(&format!("[route.x.{class}]\nmatch = \"GET /x\"\n"), Code::NotAvailable);
-    }
-    for key in ["authorizer", "mode", "operation_id"] {
-        refused(&direct(&format!("{key} = {{}}")), Code::NotAvailable);
-        refused(&read(&format!("{key} = {{}}")), Code::NotAvailable);
-    }
-    refused("[dependency.catalog]\nurl = \"http://x\"\ntls = {}\n", Code::NotAvailable);
-    for table in ["cache.reviews", "authorizer.sessions"] {
-        refused(&format!("[{table}]\nrate = \"2000/s\"\n"), Code::NotAvailable);
-    }
-    refused("[gateway]\nlisten = \"[::1]:1\"\nin_flight = 1000\ntls = {}\n", Code::NotAvailable);
-    for listen in ["{ tls = {} }", "[{ address = \"[::1]:1\", tls = {} }]", "[\"[::1]:1\", { tls = 1 }]"] {
-        refused(&format!("[gateway]\nlisten = {listen}\nin_flight = 1000\n"), Code::NotAvailable);
-    }
-    refused("[[gateway.listen]]\ntls = {}\n[gateway]\nin_flight = 1000\n", Code::NotAvailable);
-    refused("[gateway]\nlisten = { address = \"[::1]:1\" }\nin_flight = 1000\n", Code::WrongType);
-    refused("[dependency.catalog]\nurl = { address = \"http://x\", tls = {} }\n", Code::NotAvailable);
-    refused("[gateway]\nlisten = \"[::1]:1\"\nin_flight = 1000\nmode = \"observe\"\n", Code::NotAvailable);
-    refused("[store]\nledger = \"postgresql\"\n", Code::NotAvailable);
-}
-
-#[test]
 fn classes() {
     refused("[route.x]\n", Code::RouteClass);
     refused("[route.x.publicread]\n", Code::RouteClass);
