@@ -58,6 +58,7 @@ fn matches() {
         "get /a",
         "GET,PUT /a",
         "CONNECT /a",
+        "TRACE /a",
         "GET a",
         "GET /a//b",
         "GET /a/../b",
