@@ -216,6 +216,8 @@ fn what_probably_is_not_meant_is_said() {
     // 85 % of 64 connections are 54.4.
     assert!(findings("fill = { concurrency = 55 }").contains(&Code::FillAbove));
     assert!(!findings("fill = { concurrency = 54 }").contains(&Code::FillAbove));
+    assert!(findings("key = [\"header.Accept-Encoding\"]").contains(&Code::KeyHeaderRemoved));
+    assert!(!findings("key = [\"header.accept\"]").contains(&Code::KeyHeaderRemoved));
     assert!(findings("fill = { deadline = \"299ms\" }").contains(&Code::FillTooShort));
     assert!(!findings("fill = { deadline = \"300ms\" }").contains(&Code::FillTooShort));
 }

@@ -182,6 +182,12 @@ fn header_edits() {
         refused(&direct(&format!("request_headers = {{ remove = [{name:?}] }}")), Code::ReservedHeader);
         refused(&read(&format!("request_headers = {{ remove = {name:?} }}")), Code::ReservedHeader);
     }
+    // Asked for after every edit, because a coded body cannot be looked into.
+    for edit in ["set = { accept-encoding = \"gzip\" }", "remove = [\"Accept-Encoding\"]"] {
+        let edit = format!("request_headers = {{ {edit} }}");
+        refused(&read(&edit), Code::ReservedHeader);
+        accepted(&direct(&edit));
+    }
     for value in ["a\\nb", "\\u0000", " a", "a ", "ñ", "a\\r\\nb: c"] {
         refused(&direct(&format!("request_headers = {{ set = {{ x-a = \"{value}\" }} }}")), Code::Header);
     }
