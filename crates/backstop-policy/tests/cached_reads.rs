@@ -216,6 +216,10 @@ fn what_probably_is_not_meant_is_said() {
     // 85 % of 64 connections are 54.4.
     assert!(findings("fill = { concurrency = 55 }").contains(&Code::FillAbove));
     assert!(!findings("fill = { concurrency = 54 }").contains(&Code::FillAbove));
+    // An answer of the cache may be as old as a copy.
+    let ttl = |ttl: &str| CACHE.replace("5s", ttl);
+    assert!(found(&(CATALOG.to_owned() + &route("a", &ttl("86401s")))).contains(&Code::LongMaxAge));
+    assert!(!found(&(CATALOG.to_owned() + &route("a", &ttl("24h")))).contains(&Code::LongMaxAge));
     assert!(findings("key = [\"header.Accept-Encoding\"]").contains(&Code::KeyHeaderRemoved));
     assert!(!findings("key = [\"header.accept\"]").contains(&Code::KeyHeaderRemoved));
     assert!(findings("fill = { deadline = \"299ms\" }").contains(&Code::FillTooShort));
