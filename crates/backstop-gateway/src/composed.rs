@@ -17,11 +17,10 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version, requ
 use http_body_util::Either;
 
 use crate::client_body::RequestContent;
-use crate::forward::Forward;
+use crate::forward::{Answer, Forward};
 use crate::stack::{ReplyContent, RouteStack, Thread, dress, make_ready, refuse};
 use crate::strict::Fault;
 use crate::target::origin_form;
-use crate::upstream::AnswerBody;
 
 const OF_THE_WHOLE: [HeaderName; 9] = [
     EXPECT,
@@ -105,13 +104,9 @@ fn parts<'a>(thread: &'a Rc<Thread>, whole: &Whole<'_>) -> Option<Vec<PartReques
 }
 
 /// Asks for one part, and dresses the answer as its route does.
-async fn ask(
-    thread: &Rc<Thread>,
-    part: PartRequest<'_>,
-    part_of: PartOf,
-) -> Response<ReplyBody<AnswerBody<RequestContent>>> {
+async fn ask(thread: &Rc<Thread>, part: PartRequest<'_>, part_of: PartOf) -> Response<ReplyBody<Answer>> {
     let PartRequest { route, upstream, mut head, parameters, entropy, peer } = part;
-    make_ready(&thread.shared, route, &mut head, peer, false, parameters);
+    let _no_content = make_ready(&thread.shared, route, &mut head, peer, false, parameters);
     head.extensions.insert(part_of);
     let request = Request::from_parts(head, RequestContent::none());
     let Ok(mut response) =

@@ -382,10 +382,10 @@ fn route_stack(
         dependency,
         limits: route.limits,
         forward: forward::Rules::new(route.strip_prefix.as_deref(), &host, &own_host),
-        request_edits: Edits::new(&route.request_headers),
+        request_edits: Arc::new(Edits::new(&route.request_headers)),
         ignore_cookie: route.ignore_cookie,
         is_read: backstop.engine().route(id).rules.class.read().is_some(),
-        response_edits: Edits::new(&route.response_headers),
+        response_edits: Arc::new(Edits::new(&route.response_headers)),
         parts: route.parts.iter().map(PartRules::new).collect(),
     })
 }

@@ -41,6 +41,7 @@ mod taken;
 mod tallies;
 mod target;
 mod timed_io;
+mod trailers;
 pub mod upstream;
 mod via;
 mod withdraws;

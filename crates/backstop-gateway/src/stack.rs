@@ -13,7 +13,7 @@ use backstop_engine::flow::Account;
 use backstop_engine::outcome::Source;
 use bytes::Bytes;
 use http::header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE};
-use http::{HeaderValue, Method, Request, Response, Version, request};
+use http::{HeaderName, HeaderValue, Method, Request, Response, Version, request};
 use http_body::Body;
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
@@ -22,7 +22,7 @@ use crate::caches::Lanes;
 use crate::client_body::RequestContent;
 use crate::composed;
 use crate::edits::Edits;
-use crate::forward::{self, Forward};
+use crate::forward::{self, Answer, Forward};
 use crate::interim;
 use crate::log::Decisions;
 use crate::max_forwards::{self, Reach};
@@ -31,10 +31,11 @@ use crate::router::{Found, Router};
 use crate::strict::{self, Fault};
 use crate::tallies::Tallies;
 use crate::target::origin_form;
-use crate::upstream::{AnswerBody, Lane};
+use crate::trailers;
+use crate::upstream::Lane;
 
 /// The body of every answer: one that was decided about, or a few words of our own.
-pub(crate) type ReplyContent = Either<ReplyBody<AnswerBody<RequestContent>>, Full<Bytes>>;
+pub(crate) type ReplyContent = Either<ReplyBody<Answer>, Full<Bytes>>;
 
 /// What all threads share.
 pub(crate) struct Shared {
@@ -61,11 +62,11 @@ pub(crate) struct RouteStack {
     pub(crate) dependency: usize,
     pub(crate) limits: backstop_policy::RouteLimits,
     pub(crate) forward: forward::Rules,
-    pub(crate) request_edits: Edits,
+    pub(crate) request_edits: Arc<Edits>,
     pub(crate) ignore_cookie: bool,
     /// Whether it is a `public_read`.
     pub(crate) is_read: bool,
-    pub(crate) response_edits: Edits,
+    pub(crate) response_edits: Arc<Edits>,
     /// Of a composed route.
     pub(crate) parts: Box<[PartRules]>,
 }
@@ -138,7 +139,13 @@ pub(crate) async fn handle(
         return refuse(shared, &head.method, Fault::Path);
     };
 
-    make_ready(shared, route, &mut head, peer, !incoming.is_end_stream(), parameters);
+    let named = make_ready(shared, route, &mut head, peer, !incoming.is_end_stream(), parameters);
+    // Behind a length of HTTP/1.1 there is nothing.
+    let may_have_trailers = head.version == Version::HTTP_2 || incoming.size_hint().exact().is_none();
+    let rules = may_have_trailers.then(|| trailers::Rules::new(named, &route.request_edits));
+    if let Some(rules) = &rules {
+        rules.announce(&mut head.headers);
+    }
     if let Some(client) = client
         && head.version == Version::HTTP_11
     {
@@ -150,6 +157,7 @@ pub(crate) async fn handle(
         version,
         route.limits.body_bytes,
         route.limits.body_time,
+        rules,
         &shared.clock,
     );
 
@@ -179,7 +187,7 @@ pub(crate) async fn handle(
 }
 
 /// Makes a request ready for its route: hop-by-hop fields go and the operator's edits are made before anything is decided, so
-/// that a copy's key is made of what the dependency really sees.
+/// that a copy's key is made of what the dependency really sees. What `Connection` named.
 pub(crate) fn make_ready(
     shared: &Shared,
     route: &RouteStack,
@@ -187,7 +195,7 @@ pub(crate) fn make_ready(
     peer: SocketAddr,
     has_content: bool,
     parameters: PathParameters,
-) {
+) -> Vec<HeaderName> {
     let trusted = shared.trusted.iter().any(|range| range.contains(peer.ip()));
     // Whose request it is, by the client's own fields: the operator may remove a credential, or set one for all.
     let personal = head.headers.contains_key(AUTHORIZATION)
@@ -197,7 +205,7 @@ pub(crate) fn make_ready(
     if trusted && let Some(told) = forward::told_by_the_trusted(head) {
         head.extensions.insert(AlsoKey(told));
     }
-    forward::prepare(head, peer, trusted, &shared.via);
+    let named = forward::prepare(head, peer, trusted, &shared.via);
     route.request_edits.apply(&mut head.headers);
     head.extensions.insert(Examined);
     if personal {
@@ -206,6 +214,7 @@ pub(crate) fn make_ready(
     if !parameters.0.is_empty() {
         head.extensions.insert(parameters);
     }
+    named
 }
 
 /// Makes the operator's edits of a decided answer and writes it down if it is not normal.
