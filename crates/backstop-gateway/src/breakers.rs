@@ -244,5 +244,5 @@ impl Breakers {
 }
 
 fn addresses(dependency: &DependencySettings) -> Vec<String> {
-    dependency.addresses.iter().map(|address| format!("{}:{}", address.host, address.port)).collect()
+    dependency.addresses.iter().map(ToString::to_string).collect()
 }

@@ -346,12 +346,9 @@ fn pool(dependency: &backstop_policy::DependencySettings, clock: &Clock) -> Pool
     Pool::new(settings, clock.clone())
 }
 
-/// What a dependency is called by the first of its addresses.
+/// What a dependency is called by the first of its addresses, as a `Host` has it (RFC 9112 section 3.2).
 fn own_host(dependency: &backstop_policy::DependencySettings) -> String {
-    dependency
-        .addresses
-        .first()
-        .map_or_else(String::new, |address| format!("{}:{}", address.host, address.port))
+    dependency.addresses.first().map_or_else(String::new, ToString::to_string)
 }
 
 /// What the dependencies that name a probe are probed with.
