@@ -62,7 +62,9 @@ pub(crate) async fn answer(thread: &Rc<Thread>, mut whole: Whole<'_>) -> Respons
     let (method, version) = (whole.head.method.clone(), whole.head.version);
     leave_out_what_is_of_the_whole(&mut whole.head.headers);
     whole.head.method = Method::GET;
-    let Some(parts) = parts(thread, &whole) else { return refuse(&thread.shared, &method, Fault::Path) };
+    let Some(parts) = parts(thread, &whole) else {
+        return refuse(&thread.shared, &method, Fault::Path, whole.has_content);
+    };
     let ask = |until| parts.into_iter().map(|part| ask(thread, part, PartOf { until })).collect();
     let entropy = thread.entropy(whole.number, 0);
     let mut response = compose(&whole.route.protected, asked, entropy, ask).await;

@@ -64,7 +64,7 @@ pub(crate) struct RouteStack {
     pub(crate) forward: forward::Rules,
     pub(crate) request_edits: Arc<Edits>,
     pub(crate) ignore_cookie: bool,
-    /// Whether it is a `public_read`.
+    /// Whether its reads are kept: it is a `public_read` or a `cached_read`.
     pub(crate) is_read: bool,
     pub(crate) response_edits: Arc<Edits>,
     /// Of a composed route.
@@ -100,31 +100,35 @@ pub(crate) async fn handle(
 ) -> Response<ReplyContent> {
     let shared = &*thread.shared;
     let (mut head, incoming) = request.into_parts();
+    let unread = head.version < Version::HTTP_2 && !incoming.is_end_stream();
+    let method = head.method.clone();
+    let refused = |fault| refuse(shared, &method, fault, unread);
 
     let trusted = shared.trusted.iter().any(|range| range.contains(peer.ip()));
     if strict::is_too_large(&head, shared.head_bytes) {
-        return refuse(shared, &head.method, Fault::HeadTooLarge);
+        return refused(Fault::HeadTooLarge);
     }
     // What two parsers could read differently goes no further. Before routing: the host decides the route.
     let host = match strict::check(&head, &shared.via, trusted) {
         Ok(host) => host,
-        Err(fault) => return refuse(shared, &head.method, fault),
+        Err(fault) => return refused(fault),
     };
     let reach = max_forwards::reach(&mut head);
     // Two spellings of one path lead to one route.
     let path = canonical::escapes(head.uri.path());
     if reach == Reach::Here {
-        return answer_here(max_forwards::allow(|method| shared.router.find(&host, method, &path).is_some()));
+        let has_route = |method: &Method| shared.router.find(&host, method, &path).is_some();
+        return answer_here(max_forwards::allow(has_route), unread);
     }
     let Some(Found { route, parameters }) = shared.router.find(&host, &head.method, &path) else {
-        return refuse(shared, &head.method, Fault::NoRoute);
+        return refused(Fault::NoRoute);
     };
     let Some(route) = shared.routes.get(usize::from(route.0)) else {
-        return refuse(shared, &head.method, Fault::NoRoute);
+        return refused(Fault::NoRoute);
     };
     // An announced length that is too large is refused before it takes a place or a byte.
     if strict::announced_length(&head.headers).is_some_and(|bytes| bytes > route.limits.body_bytes) {
-        return refuse(shared, &head.method, Fault::TooLarge);
+        return refused(Fault::TooLarge);
     }
     if let Some(client) = client {
         client.set_reply_time(route.limits.reply_time);
@@ -136,7 +140,7 @@ pub(crate) async fn handle(
     }
     // The router has seen the prefix; should it ever not be there, the path as a whole would be another resource.
     let Some(target) = origin_form(&head.uri, route.forward.strip_prefix.as_ref()) else {
-        return refuse(shared, &head.method, Fault::Path);
+        return refused(Fault::Path);
     };
 
     let named = make_ready(shared, route, &mut head, peer, !incoming.is_end_stream(), parameters);
@@ -163,7 +167,7 @@ pub(crate) async fn handle(
 
     // From here on the engine decides: admission, deadline, what failed, what is answered instead.
     let Some(upstream) = Forward::of(thread, route.id, target) else {
-        return refuse(shared, &head.method, Fault::NoRoute);
+        return refused(Fault::NoRoute);
     };
     let request = ToAnswer {
         request: Request::from_parts(head, content),
@@ -236,15 +240,19 @@ pub(crate) fn dress<B>(shared: &Shared, route: &RouteStack, response: &mut Respo
 }
 
 /// The answer to a request that may go no further (RFC 9110 section 7.6.2).
-fn answer_here(allow: HeaderValue) -> Response<ReplyContent> {
+fn answer_here(allow: HeaderValue, unread: bool) -> Response<ReplyContent> {
     let mut response = Response::new(Either::Right(Full::default()));
     response.headers_mut().insert(ALLOW, allow);
     response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(0));
+    if unread {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     response
 }
 
-/// A refusal that needs no decision.
-pub(crate) fn refuse(shared: &Shared, method: &Method, fault: Fault) -> Response<ReplyContent> {
+/// A refusal that needs no decision. With content that is left `unread` no other request follows it on its connection, and
+/// whoever waits for `100 Continue` is told so (RFC 9110 section 10.1.1).
+pub(crate) fn refuse(shared: &Shared, method: &Method, fault: Fault, unread: bool) -> Response<ReplyContent> {
     shared.tallies.refused(fault);
     shared.decisions.note_refused(fault, shared.clock.mono());
     let text = format!(
@@ -276,7 +284,7 @@ pub(crate) fn refuse(shared: &Shared, method: &Method, fault: Fault) -> Response
     {
         headers.insert(backstop::fields::PROXY_STATUS, status);
     }
-    if fault.closes() {
+    if fault.closes() || unread {
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response
