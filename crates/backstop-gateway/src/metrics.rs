@@ -226,7 +226,7 @@ impl Everything {
     fn copies(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let engine = self.0.backstop.engine();
         let now = self.0.backstop.clock().mono();
-        let reads = || engine.routes().iter().filter(|route| route.rules.class.name() == "public_read");
+        let reads = || engine.routes().iter().filter(|route| route.rules.class.read().is_some());
         let mut coverage = series(
             encoder,
             "backstop_fallback_coverage_ratio",

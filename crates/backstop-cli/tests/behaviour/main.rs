@@ -10,6 +10,7 @@ mod breaker;
 mod breaker_restart;
 mod broken_answers;
 mod cache_outage;
+mod cached_coverage;
 mod cached_followers;
 mod cached_read;
 mod client_errors;
