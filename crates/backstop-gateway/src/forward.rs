@@ -175,15 +175,12 @@ impl<'a> Forward<'a> {
 /// Has a read made on this thread, whether or not anybody still waits for it, and then the cache told.
 async fn fill(thread: Rc<Thread>, route: RouteId, target: Uri, leading: Leading, tell: Tell) {
     let Some(forward) = Forward::of(&thread, route, target) else { return };
-    let entropy = thread.entropy(thread.fills.replace(thread.fills.get() + 1), OF_A_FILL);
+    let entropy = thread.entropy(thread.next_number(), 0);
     let (landing, for_cache) = leading.run(&forward, RequestContent::none(), entropy).await;
     let _nobody_waits_any_more = tell.send(landing);
     let shared = &thread.shared;
     thread.caches.keep(&shared.engine, route, for_cache, shared.clock.mono()).await;
 }
-
-/// No request has as many parts.
-const OF_A_FILL: u64 = u64::MAX;
 
 /// An answer's body on its way to the client.
 pub(crate) type Answer = Ruled<AnswerBody<RequestContent>>;

@@ -79,12 +79,18 @@ pub(crate) struct Thread {
     /// And to each cache.
     pub(crate) caches: Lanes,
     pub(crate) entropy: std::hash::RandomState,
-    /// Fills begun.
-    pub(crate) fills: Cell<u64>,
+    /// Requests and fills begun.
+    pub(crate) begun: Cell<u64>,
 }
 
 impl Thread {
-    /// 64 bits for one call of the engine: of a request, by its number, or of one of its parts.
+    /// A number that no other request of this thread has, and no fill.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.begun.set(self.begun.get().wrapping_add(1));
+        self.begun.get()
+    }
+
+    /// 64 bits for one call of the engine: of a request or a fill, by its number, or of one of its parts.
     pub(crate) fn entropy(&self, number: u64, part: u64) -> u64 {
         std::hash::BuildHasher::hash_one(&self.entropy, (number, part))
     }
@@ -95,10 +101,10 @@ pub(crate) async fn handle(
     thread: &Rc<Thread>,
     peer: SocketAddr,
     client: Option<&interim::Writer>,
-    number: u64,
     request: Request<Incoming>,
 ) -> Response<ReplyContent> {
     let shared = &*thread.shared;
+    let number = thread.next_number();
     let (mut head, incoming) = request.into_parts();
     let unread = head.version < Version::HTTP_2 && !incoming.is_end_stream();
     let method = head.method.clone();
