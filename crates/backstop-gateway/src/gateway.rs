@@ -230,9 +230,10 @@ impl Gateway {
         // A worker ends at once now; joining it may block for as long as one poll.
         let joined = tokio::task::spawn_blocking(move || crew.join()).await.map_err(io::Error::other)?;
         let copies = self.backstop.copies().clone();
-        drop(self);
         let closing = move || (copies.close(CLOSE_STORE), state.close(CLOSE_STORE));
         let (copies, state) = tokio::task::spawn_blocking(closing).await.unwrap_or_default();
+        // Only now another process can take the addresses: it finds what was written, and the folder free.
+        drop(self);
         if !copies {
             tracing::warn!(target: "backstop::gateway", "stopped before every copy was on disk");
         }

@@ -47,6 +47,7 @@ mod shared_resources;
 mod slow_read;
 mod spelling;
 mod statuses;
+mod taken_folder;
 mod two_tiers;
 mod vary;
 mod withdrawal;

@@ -44,6 +44,16 @@ impl Baseline {
         self.lookups = self.lookups * kept + lookups.total as f64;
     }
 
+    /// What is usual of both: sums add up.
+    pub(super) fn with(&self, other: &Self) -> Self {
+        Self {
+            fallback: self.fallback + other.fallback,
+            requests: self.requests + other.requests,
+            hits: self.hits + other.hits,
+            lookups: self.lookups + other.lookups,
+        }
+    }
+
     /// The same, or nothing known where the numbers make no sense: they come from a file.
     pub(super) fn plausible(self) -> Self {
         let share =
