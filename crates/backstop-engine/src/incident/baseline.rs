@@ -2,7 +2,7 @@
 //!
 //! Both are kept as sums that lose one part in 3600 with each second told, so that an hour ago counts for 37 % of now.
 //! Their quotient is a moving average in which every request weighs the same: a quiet night does not outweigh a day.
-//! Nothing is fed while there is an incident.
+//! Nothing is fed while there is an incident; but the usual share of hits is forgotten when it has lastingly become lower.
 
 use super::sample::Sample;
 
@@ -52,6 +52,11 @@ impl Baseline {
             hits: self.hits + other.hits,
             lookups: self.lookups + other.lookups,
         }
+    }
+
+    /// Nothing is known of hits until more look-ups are told.
+    pub(super) fn forget_hits(&mut self) {
+        (self.hits, self.lookups) = (0.0, 0.0);
     }
 
     /// The same, or nothing known where the numbers make no sense: they come from a file.
