@@ -40,6 +40,7 @@ mod strict;
 mod taken;
 mod tallies;
 mod target;
+mod tasks;
 mod timed_io;
 mod trailers;
 pub mod upstream;
