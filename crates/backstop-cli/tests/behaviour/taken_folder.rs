@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::disk::is_logged;
 use crate::support::gateway::folder;
 use crate::support::state::{current, file_of, file_until, order, page, policy, saved, second};
-use crate::support::{Gateway, Policy, run};
+use crate::support::{BOUND, Gateway, Policy, run};
 
 const OPEN: &str = r#"{"state":"open","reason":"the catalog is being moved"}"#;
 const RELEASE: &str = r#"{"state":"release"}"#;
@@ -74,5 +74,28 @@ fn an_order_that_was_given_since_the_start_is_newer_than_what_is_taken_up() {
         is_logged(&gateway, "incidents from before the start are taken up").await;
         saved(&gateway, "closed").await;
         assert_eq!(shown(&gateway).await["phase"], "closed");
+    });
+}
+
+/// A successor can listen only where its predecessor has gone: then that has written everything and left the folder.
+#[test]
+fn who_can_take_the_address_finds_the_folder_free() {
+    run(async {
+        let origin = Origin::start().await.unwrap();
+        for _ in 0..5 {
+            let folder = folder();
+            let mut gateway = Gateway::start_in(&folder, &policy(origin.addr()));
+            assert_eq!(order(&gateway, "catalog", OPEN).await.status(), 200);
+            gateway.signal("TERM");
+            let address = gateway.addr;
+            let gone = async {
+                while tokio::net::TcpListener::bind(address).await.is_err() {
+                    tokio::task::yield_now().await;
+                }
+            };
+            tokio::time::timeout(BOUND, gone).await.expect("it stops");
+            take(&folder);
+            assert!(gateway.wait().success());
+        }
     });
 }
