@@ -97,11 +97,14 @@ impl Book {
             keeper.remove(&files::name(&record.id));
         }
         pages.incidents.take_up_late(found.saved, now);
-        tracing::warn!(
-            target: "backstop::incident",
-            before = own(&pages).saturating_sub(count),
-            "incidents from before the start are taken up: they could not be read until now"
-        );
+        let before = own(&pages).saturating_sub(count);
+        if before > 0 {
+            tracing::warn!(
+                target: "backstop::incident",
+                before,
+                "incidents from before the start are taken up: they could not be read until now"
+            );
+        }
         for record in pages.incidents.ended() {
             self.write(Some(record), &pages.looked);
         }
