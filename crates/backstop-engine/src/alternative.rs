@@ -19,7 +19,7 @@
 use std::sync::Arc;
 
 use crate::admission::{Excess, Limit, Permit, Turn};
-use crate::rate::Rate;
+use crate::rate::{Rate, Taken};
 use crate::sync::{AtomicU64, Ordering};
 use crate::time::{Now, Wall, WallTrust};
 
@@ -202,6 +202,14 @@ const fn against(used: UsedResource) -> Option<NoAlternative> {
     }
 }
 
+/// One call of a stand-in; its place is given back when dropped.
+#[derive(Debug)]
+#[must_use = "a permit that is dropped is given back at once"]
+pub struct StandInPermit {
+    _place: Permit,
+    taken: Taken,
+}
+
 /// A dependency in its part as a stand-in: the evidence, and what of it is used up.
 #[derive(Debug)]
 pub struct StandIn {
@@ -250,26 +258,33 @@ impl StandIn {
         resources: impl IntoIterator<Item = UsedResource>,
         policy: &[u8; 32],
         now: &Now,
-    ) -> Result<Permit, NoAlternative> {
+    ) -> Result<StandInPermit, NoAlternative> {
         let allowed = may_stand_in(resources, own, policy, now).and_then(|()| self.counts(own, policy, now));
         let permit = allowed.and_then(|()| self.capacity(now));
-        if let Err(why) = permit
-            && let Some(counter) = self.refused.get(why as usize)
+        if let Err(why) = &permit
+            && let Some(counter) = self.refused.get(*why as usize)
         {
             counter.fetch_add(1, Ordering::Relaxed);
         }
         permit
     }
 
-    fn capacity(&self, now: &Now) -> Result<Permit, NoAlternative> {
+    /// The call is not made after all: its part of the rate comes back too, unless somebody has taken since.
+    pub fn put_back(&self, permit: StandInPermit) {
+        let StandInPermit { _place, taken } = permit;
+        self.rate.put_back(taken);
+    }
+
+    fn capacity(&self, now: &Now) -> Result<StandInPermit, NoAlternative> {
         // Evidence of a capacity is no evidence for what goes beyond it: there is no mode that only counts.
         // Looked at before a place is taken, so that nobody is refused because of one that is about to come back.
         if self.rate.spare(now.mono) == 0 {
             return Err(NoAlternative::Rate);
         }
         let place = self.in_flight.try_acquire(Turn::Newcomer, Excess::Refuse);
-        let permit = place.ok_or(NoAlternative::Concurrency)?;
-        if self.rate.try_take(now.mono) { Ok(permit) } else { Err(NoAlternative::Rate) }
+        let place = place.ok_or(NoAlternative::Concurrency)?;
+        let taken = self.rate.take(now.mono).ok_or(NoAlternative::Rate)?;
+        Ok(StandInPermit { _place: place, taken })
     }
 
     /// Calls under way.

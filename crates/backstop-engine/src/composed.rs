@@ -56,6 +56,8 @@ pub struct PartFacts {
     pub content: PartContent,
     /// What its answer tells of itself; `None` if that is normal.
     pub account: Option<Account>,
+    /// How old it says it is, normal or not.
+    pub age: Option<Duration>,
 }
 
 /// The content of a part.
@@ -146,8 +148,8 @@ impl Gathered {
         let failed = facts.account.is_some_and(|account| account.outcome == Outcome::Failed);
         match (part.required, fits) {
             (true, false) => return Some(unfit(number, part, facts)),
-            (true, true) => self.place(number, part, facts.account),
-            (false, true) if !failed => self.place(number, part, facts.account),
+            (true, true) => self.place(number, part, facts),
+            (false, true) if !failed => self.place(number, part, facts),
             (false, _) => self.omit(number, part, why(facts)),
         }
         (0..rules.parts.len()).all(|number| self.arrived.contains(number)).then(|| self.whole(rules))
@@ -169,9 +171,10 @@ impl Gathered {
         self.whole(rules)
     }
 
-    fn place(&mut self, number: usize, part: &Part, account: Option<Account>) {
+    fn place(&mut self, number: usize, part: &Part, facts: PartFacts) {
         self.placed.insert(number);
-        let Some(account) = account else { return };
+        self.age = self.age.max(facts.age);
+        let Some(account) = facts.account else { return };
         if account.source == Source::Omitted {
             self.omitted.insert(number);
         }

@@ -31,10 +31,10 @@ fn because(kind: FailureKind) -> Reason {
 
 /// A 2xx answer of one JSON value, with what it tells of itself.
 fn value(account: Option<Account>) -> PartFacts {
-    PartFacts { status: 200, content: PartContent::OneValue, account }
+    PartFacts { status: 200, content: PartContent::OneValue, account, age: None }
 }
 
-const LIVE: PartFacts = PartFacts { status: 200, content: PartContent::OneValue, account: None };
+const LIVE: PartFacts = PartFacts { status: 200, content: PartContent::OneValue, account: None, age: None };
 
 fn copy(seconds: u32) -> PartFacts {
     let reason = because(FailureKind::Reset);
@@ -43,7 +43,7 @@ fn copy(seconds: u32) -> PartFacts {
 
 fn refused(reason: Reason) -> PartFacts {
     let account = account(Outcome::Rejected, Source::None, reason, None);
-    PartFacts { status: 503, content: PartContent::OneValue, account: Some(account) }
+    PartFacts { status: 503, content: PartContent::OneValue, account: Some(account), age: None }
 }
 
 fn set(numbers: &[usize]) -> PartSet {
@@ -106,12 +106,16 @@ fn it_is_as_old_as_its_oldest_part() {
         ("fallback", "omitted", "capacity"),
         Some(9),
     );
+    // A normal part may have an age too, a shared cache's: it is no reason for a mark, and counts where there is one.
+    let cached = PartFacts { age: Some(SECOND * 50), ..LIVE };
+    whole([Some(cached), Some(copy(9)), Some(LIVE)], &[0, 1, 2], &[], reset, Some(50));
+    whole([Some(cached), Some(LIVE), Some(LIVE)], &[0, 1, 2], &[], ("normal", "primary", "none"), None);
 }
 
 /// Slow, refused, failing, broken off, too large, without room, no part at all: each left out, for its own reason.
 #[test]
 fn an_optional_part_that_does_not_fit_is_left_out() {
-    let other = |status, content| PartFacts { status, content, account: None };
+    let other = |status, content| PartFacts { status, content, account: None, age: None };
     let failed = account(Outcome::Failed, Source::Primary, Reason::Incorrect, None);
     let not_asked = Reason::Cause(Cause::NotAsked(NotAsked::BreakerOpen));
     let table: [(PartFacts, &str); 13] = [
@@ -177,7 +181,7 @@ fn a_required_part_that_breaks_its_rules_stands_there_and_fails_the_whole() {
 fn a_required_part_that_does_not_fit_is_the_answer() {
     let missing = Reason::Copy(CopyRefusal::Missing);
     let failed_500 = account(Outcome::Failed, Source::Primary, Reason::ServerError, None);
-    let other = |status, content, account| PartFacts { status, content, account };
+    let other = |status, content, account| PartFacts { status, content, account, age: None };
     let passes = [
         (refused(missing), "rejected", "missing"),
         (refused(Reason::Capacity(Scope::Route)), "rejected", "capacity"),

@@ -7,13 +7,17 @@ use std::sync::atomic::AtomicBool;
 use crate::admission::Limit;
 use crate::alternative::{StandIn, Verified};
 use crate::coverage::Coverage;
+use crate::failure::Failure;
 use crate::fills::Fills;
 use crate::health::Health;
-use crate::policy::{CacheId, CacheRules, Dependency, DependencyId, Policy, PolicyError, Route, RouteId};
+use crate::policy::{
+    CacheId, CacheRules, Dependency, DependencyId, Origin, Policy, PolicyError, Route, RouteId,
+};
 use crate::resource::Resource;
 use crate::retry::Budget;
 use crate::sync::Ordering;
 use crate::tally::{DependencyTally, RouteTally};
+use crate::time::Mono;
 use crate::watched::Watched;
 
 /// Calls per second that stand for the good times of a dependency, per connection, while they are unknown: 50 ms a call.
@@ -23,6 +27,7 @@ const CALLS_PER_CONNECTION: u64 = 20;
 #[derive(Debug)]
 pub struct Engine {
     process: Arc<Limit>,
+    process_origin: Origin,
     instances: u32,
     resources: Box<[Arc<Resource>]>,
     draining: AtomicBool,
@@ -78,6 +83,16 @@ pub struct DependencyState {
     pub stand_in: StandIn,
 }
 
+impl DependencyState {
+    /// A call that began at `called` failed. If it was not answered in time, what the dependency uses may be what kept it
+    /// waiting, and what was heard of that before says nothing any more.
+    pub(crate) fn was_late(&self, failure: Failure, called: Mono) {
+        if failure.kind.is_late() {
+            self.watched.iter().for_each(|watched| watched.late(called));
+        }
+    }
+}
+
 impl Engine {
     /// Brings a policy to life.
     ///
@@ -130,6 +145,7 @@ impl Engine {
         });
         Ok(Arc::new(Self {
             process: limit(policy.in_flight),
+            process_origin: policy.in_flight_origin,
             instances: policy.instances.max(1),
             draining: AtomicBool::new(false),
             routes: routes.collect(),
@@ -142,6 +158,11 @@ impl Engine {
     /// The limit of the whole process.
     pub fn process(&self) -> &Arc<Limit> {
         &self.process
+    }
+
+    /// Where the limit of the whole process was written.
+    pub fn process_origin(&self) -> Origin {
+        self.process_origin
     }
 
     /// How many processes with this policy stand side by side, this one included.

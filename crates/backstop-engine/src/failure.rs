@@ -19,7 +19,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure of the given kind, in the phase where that kind belongs.
+    /// A failure of the given kind, in the phase in which it was met.
     pub const fn new(kind: FailureKind, phase: Phase, sent: Sent) -> Self {
         Self { kind, phase, sent }
     }
@@ -32,6 +32,21 @@ impl Failure {
             _ => return None,
         };
         Some(Self::new(kind, Phase::Head, Sent::Maybe))
+    }
+
+    /// A gateway behind this one gives an alternative that is older than the route accepts: it could not ask either.
+    pub const fn of_old_answer(status: u16) -> Self {
+        Self::new(FailureKind::Unavailable { status }, Phase::Head, Sent::Maybe)
+    }
+
+    /// A whole answer that is not what the route accepts, where it declares that a failure.
+    pub const fn of_incorrect(status: u16) -> Self {
+        Self::new(FailureKind::Declared { status }, Phase::Body, Sent::Maybe)
+    }
+
+    /// An answer that ended early, or whose content is not what it says.
+    pub const fn of_broken_body() -> Self {
+        Self::new(FailureKind::Incomplete, Phase::Body, Sent::Maybe)
     }
 
     /// Whether a status can never be declared a failure: all but 429 and 5xx.
@@ -75,12 +90,12 @@ pub enum FailureKind {
     Incomplete,
     /// The answer is not valid HTTP.
     Protocol,
-    /// It says itself that it is unavailable: 502, 503 or 504.
+    /// It says itself that it is unavailable: 502, 503 or 504, or with too old an alternative of its own.
     Unavailable {
         /// The status.
         status: u16,
     },
-    /// A status that the route declares a failure.
+    /// A status that the route declares a failure, or a whole answer that it declares one because it is not correct.
     Declared {
         /// The status.
         status: u16,

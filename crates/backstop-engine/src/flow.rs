@@ -49,6 +49,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::admission::{Permit, Waiting};
+use crate::alternative::StandInPermit;
 use crate::composed::Gathered;
 use crate::deadline::Deadline;
 use crate::engine::{DependencyState, Engine, RouteState};
@@ -147,7 +148,7 @@ pub struct Flow {
     /// What the client had kept us waiting when the call was admitted.
     waited_before: Duration,
     retry: Option<Retry>,
-    stand_in: Option<Permit>,
+    stand_in: Option<StandInPermit>,
     stood_in: bool,
     /// The resource that refused the call.
     full_resource: Option<ResourceId>,
@@ -403,6 +404,7 @@ impl Flow {
 impl Drop for Flow {
     fn drop(&mut self) {
         self.end_retry();
+        self.put_back_stand_in();
         if self.finished {
             return;
         }

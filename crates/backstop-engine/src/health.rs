@@ -25,8 +25,9 @@
 //! refusal is no call.
 //!
 //! **Probes** are safe requests only. A probe that gets no success (an answer about the request, a client that left)
-//! gives its slot back and decides nothing. One that never answers is a failed one after ten seconds, or twice the time
-//! that is slow if that is longer.
+//! decides nothing. Its slot comes back with the answer; a client that left gives none, so then it comes back when what
+//! the call takes up at the dependency does. A probe that never ends is a failed one after ten seconds, or twice the time
+//! that is slow if that is longer, whoever still waits for it.
 //!
 //! **Open times** double with each trip, up to a maximum, until it was closed for a minute without more errors than are
 //! green in a recovery.
@@ -40,6 +41,7 @@ mod gate;
 mod latency;
 mod machine;
 mod opening;
+mod probe_place;
 mod probes;
 mod ramp;
 mod rate;
@@ -73,6 +75,7 @@ use window::Window;
 use word::{Kind, Order, State, Word};
 
 pub(crate) use machine::Began;
+pub use probe_place::ProbePlace;
 pub use rules::{Band, BreakerRules, Forced, PerMille, RecoveryRules};
 pub use saved::{Saved, SavedPhase};
 pub use signals::Signal;
@@ -285,7 +288,8 @@ impl Health {
         }
     }
 
-    /// Calls per second before the incident, while it is held back because of one and that is known.
+    /// Calls per second before the incident, or as its recovery showed to be wanted since, while it is held back because of
+    /// one and that is known.
     pub fn usual_rate(&self) -> Option<f64> {
         match self.state.load().kind() {
             Kind::Open | Kind::HalfOpen | Kind::Ramp | Kind::ForcedOpen => {
@@ -358,7 +362,12 @@ impl Health {
 
     /// Between two calls in the ramp.
     fn interval_ns(&self) -> u64 {
-        self.ramp.interval_ns(self.rate.frozen_milli().unwrap_or(self.fallback_milli))
+        self.ramp.interval_ns(self.baseline_milli())
+    }
+
+    /// What is everything in a ramp, in thousandths of a call per second.
+    fn baseline_milli(&self) -> u64 {
+        self.rate.frozen_milli().unwrap_or(self.fallback_milli)
     }
 
     fn refused_open(&self) -> NotAsked {

@@ -19,7 +19,7 @@
 //!
 //! **It ends** when for five minutes without a break every dependency was closed and at full rate; the four ratios were
 //! within bounds; no 95th percentile was raised; no dependency had more than 1.02 calls for one request; cache hits were
-//! at 95 % of what is usual or above; copies were no older than their renewal leaves them; and no effect had an unknown
+//! at 95 % of what is usual or above (or fewer for so long that this is usual now); copies were no older than their renewal leaves them; and no effect had an unknown
 //! end that nobody follows up. Signals that are not configured are green.
 //!
 //! **Time** is the boot clock's. A tick that comes more than five seconds after the one before is a gap: it is noted, and
@@ -194,6 +194,9 @@ impl Incidents {
         }
         let signals = self.judge.signals(&self.window, &self.baseline);
         record.note_signals(at, signals);
+        if self.progress.fewer_hits_are_usual(signals, at.mono) {
+            self.baseline.forget_hits();
+        }
         let (from, id) = (record.phase, record.id.clone());
         let to = self.progress.next(from, signals, &self.window, at.mono);
         if from != to {

@@ -61,7 +61,7 @@ pub enum Mode {
 /// The whole accepted behaviour of one process.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
-    /// Requests in flight in the whole process, copies and refusals' bodies included.
+    /// Requests in flight in the whole process, copies included; refusals by this limit or a route's hold no place.
     pub in_flight: u32,
     /// Where `in_flight` was written.
     pub in_flight_origin: Origin,

@@ -131,6 +131,15 @@ impl Resource {
         Ok(permit)
     }
 
+    /// Gives back a use that was taken at this very moment and is not made after all, its part of the rate included.
+    pub(crate) fn put_back(&self, permit: ResourcePermit, now: Mono) {
+        let ResourcePermit { place: _place, taken } = permit;
+        if let Some(taken) = taken {
+            self.rate.put_back(taken);
+        }
+        self.admitted.take_back(now);
+    }
+
     /// The place alone. A rate that is used up is noticed before, so that nobody is refused because of a place that is
     /// about to come back.
     fn place(&self, now: Mono, class: ClassShare, excess: Excess) -> Result<ResourcePermit, ResourceRefusal> {

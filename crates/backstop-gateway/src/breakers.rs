@@ -6,7 +6,8 @@
 //! **Over a restart.** What was open stays open for the rest of its time; what was being tried is tried again; what an
 //! operator held stays held. Counters begin empty. It is written within a second of a change, at a clean stop, and before
 //! an operator's order is answered. What is lost or damaged counts as closed, with the limits in force; so does what
-//! was written about a dependency of another name or at another address.
+//! was written about a dependency of another name or at another address. What could be read only later counts as far as it
+//! is an operator's order: of everything else this process knows more by then.
 
 mod saved;
 
@@ -14,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use backstop::clock::Clock;
 use backstop_engine::engine::{DependencyState, Engine};
-use backstop_engine::health::{Forced, Phase};
+use backstop_engine::health::{Forced, Phase, SavedPhase};
 use backstop_engine::incident::Moment;
 use backstop_engine::time::Now;
 use backstop_policy::DependencySettings;
@@ -37,6 +38,8 @@ pub(crate) struct Breakers {
 struct Orders {
     /// What holds each dependency, if something does.
     held: Vec<Option<Held>>,
+    /// Whether an operator has ordered something of it since the start.
+    ordered: Vec<bool>,
     /// What was written last.
     written: Option<Vec<saved::Line>>,
 }
@@ -112,13 +115,14 @@ impl Breakers {
             dependency.rules.breaker?.forced?;
             Some(Held { by: By::Policy, reason: Box::default(), since: Moment::from(now) })
         };
-        let held = engine.dependencies().iter().map(by_policy).collect();
+        let held: Vec<_> = engine.dependencies().iter().map(by_policy).collect();
+        let ordered = vec![false; held.len()];
         let breakers = Self {
             engine: Arc::clone(engine),
             clock: clock.clone(),
             addresses: dependencies.iter().map(addresses).collect(),
             keeper,
-            orders: Mutex::new(Orders { held, written: None }),
+            orders: Mutex::new(Orders { held, ordered, written: None }),
         };
         if let Some(file) = folder.and_then(saved::read) {
             breakers.take_up(file, now);
@@ -166,6 +170,9 @@ impl Breakers {
         );
         if let Some(slot) = orders.held.get_mut(index) {
             *slot = held;
+        }
+        if let Some(slot) = orders.ordered.get_mut(index) {
+            *slot = true;
         }
         let saved = self.write(&mut orders, now);
         Some(Changed { before, after, saved })
@@ -234,6 +241,39 @@ impl Breakers {
         }
     }
 
+    /// Takes up the orders that an earlier process wrote and that could not be read at the start. The policy's word and what an
+    /// operator has said since then are newer.
+    pub(crate) fn take_up_late(&self, folder: &Folder) {
+        let Some(file) = saved::read(folder) else { return };
+        let now = self.clock.now();
+        let mut orders = self.orders();
+        for line in file.lines {
+            let (Some(index), Some(held)) = (self.index(&line.name), line.held) else { continue };
+            let Some(dependency) = self.engine.dependencies().get(index) else { continue };
+            let is_newer = orders.held.get(index).is_none_or(Option::is_some)
+                || orders.ordered.get(index).is_none_or(|ordered| *ordered);
+            if is_newer || self.addresses.get(index) != Some(&line.addresses) {
+                continue;
+            }
+            match line.state.phase {
+                SavedPhase::ForcedOpen => dependency.health.force_open(now.mono),
+                SavedPhase::ForcedClosed => dependency.health.force_closed(now.mono),
+                _ => continue,
+            }
+            tracing::warn!(
+                target: "backstop::breaker",
+                dependency = line.name,
+                phase = self::name(dependency.health.phase(now.mono)),
+                reason = &*held.reason,
+                "an operator's order from before the start holds again: it could not be read until now"
+            );
+            if let Some(slot) = orders.held.get_mut(index) {
+                *slot = Some(held);
+            }
+        }
+        let _nobody_waits = self.write(&mut orders, now);
+    }
+
     fn index(&self, name: &str) -> Option<usize> {
         self.engine.dependencies().iter().position(|dependency| *dependency.rules.name == *name)
     }
@@ -244,5 +284,5 @@ impl Breakers {
 }
 
 fn addresses(dependency: &DependencySettings) -> Vec<String> {
-    dependency.addresses.iter().map(|address| format!("{}:{}", address.host, address.port)).collect()
+    dependency.addresses.iter().map(ToString::to_string).collect()
 }

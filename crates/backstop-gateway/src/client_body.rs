@@ -1,4 +1,5 @@
-//! The request's content on its way in: no larger and no slower than accepted, and whole.
+//! The request's content on its way in: no larger and no slower than accepted, and whole, and behind it what may go on
+//! ([`trailers`]).
 //!
 //! An HTTP/2 stream that its client resets without an error ends for hyper as one that is complete (what RFC 9113 section
 //! 8.1 says of answers). A request without its end is none: it is complete only if its end has come.
@@ -20,6 +21,7 @@ use http::Version;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
+use crate::trailers;
 use crate::upstream::ClientBody;
 
 /// A request's content.
@@ -34,6 +36,8 @@ pub(crate) struct RequestContent {
 struct Limit {
     left_bytes: u64,
     time: Duration,
+    /// What goes on behind it; `None` where nothing can follow.
+    trailers: Option<trailers::Rules>,
     watch: Arc<UploadWatch>,
     clock: Clock,
     end: Option<Sleep>,
@@ -47,14 +51,21 @@ impl RequestContent {
         version: Version,
         bytes: u64,
         time: Duration,
+        trailers: Option<trailers::Rules>,
         clock: &Clock,
     ) -> (Self, Option<Arc<UploadWatch>>) {
         if incoming.is_end_stream() {
             return (Self { incoming: Some(incoming), version, limit: None }, None);
         }
         let watch = Arc::new(UploadWatch::default());
-        let limit =
-            Limit { left_bytes: bytes, time, watch: Arc::clone(&watch), clock: clock.clone(), end: None };
+        let limit = Limit {
+            left_bytes: bytes,
+            time,
+            trailers,
+            watch: Arc::clone(&watch),
+            clock: clock.clone(),
+            end: None,
+        };
         (Self { incoming: Some(incoming), version, limit: Some(limit) }, Some(watch))
     }
 
@@ -127,7 +138,7 @@ impl Limit {
         frame: Result<Frame<Bytes>, hyper::Error>,
         version: Version,
     ) -> Result<Frame<Bytes>, ClientBody> {
-        let frame = frame.map_err(|_| ClientBody(ClientFault::Broken))?;
+        let mut frame = frame.map_err(|_| ClientBody(ClientFault::Broken))?;
         // In HTTP/1.1 hyper takes a line feed where the last line end belongs for the beginning of trailers, and finds none.
         // In HTTP/2 a trailer section may be empty.
         if version < Version::HTTP_2 && frame.trailers_ref().is_some_and(http::HeaderMap::is_empty) {
@@ -136,6 +147,9 @@ impl Limit {
         if let Some(data) = frame.data_ref() {
             let bytes = data.len() as u64;
             self.left_bytes = self.left_bytes.checked_sub(bytes).ok_or(ClientBody(ClientFault::TooLarge))?;
+        }
+        if let (Some(trailers), Some(rules)) = (frame.trailers_mut(), &self.trailers) {
+            rules.apply(trailers);
         }
         Ok(frame)
     }

@@ -17,11 +17,10 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version, requ
 use http_body_util::Either;
 
 use crate::client_body::RequestContent;
-use crate::forward::Forward;
+use crate::forward::{Answer, Forward};
 use crate::stack::{ReplyContent, RouteStack, Thread, dress, make_ready, refuse};
 use crate::strict::Fault;
 use crate::target::origin_form;
-use crate::upstream::AnswerBody;
 
 const OF_THE_WHOLE: [HeaderName; 9] = [
     EXPECT,
@@ -63,7 +62,9 @@ pub(crate) async fn answer(thread: &Rc<Thread>, mut whole: Whole<'_>) -> Respons
     let (method, version) = (whole.head.method.clone(), whole.head.version);
     leave_out_what_is_of_the_whole(&mut whole.head.headers);
     whole.head.method = Method::GET;
-    let Some(parts) = parts(thread, &whole) else { return refuse(&thread.shared, &method, Fault::Path) };
+    let Some(parts) = parts(thread, &whole) else {
+        return refuse(&thread.shared, &method, Fault::Path, whole.has_content);
+    };
     let ask = |until| parts.into_iter().map(|part| ask(thread, part, PartOf { until })).collect();
     let entropy = thread.entropy(whole.number, 0);
     let mut response = compose(&whole.route.protected, asked, entropy, ask).await;
@@ -105,13 +106,9 @@ fn parts<'a>(thread: &'a Rc<Thread>, whole: &Whole<'_>) -> Option<Vec<PartReques
 }
 
 /// Asks for one part, and dresses the answer as its route does.
-async fn ask(
-    thread: &Rc<Thread>,
-    part: PartRequest<'_>,
-    part_of: PartOf,
-) -> Response<ReplyBody<AnswerBody<RequestContent>>> {
+async fn ask(thread: &Rc<Thread>, part: PartRequest<'_>, part_of: PartOf) -> Response<ReplyBody<Answer>> {
     let PartRequest { route, upstream, mut head, parameters, entropy, peer } = part;
-    make_ready(&thread.shared, route, &mut head, peer, false, parameters);
+    let _no_content = make_ready(&thread.shared, route, &mut head, peer, false, parameters);
     head.extensions.insert(part_of);
     let request = Request::from_parts(head, RequestContent::none());
     let Ok(mut response) =

@@ -148,19 +148,16 @@ pub(crate) async fn serve(
     let replies = Rc::new(Replies::new(limits.reply_time, clock.clone()));
     let (io, side) = TimedIo::new(stream, limits.reply_time, clock);
     let interim = Rc::new(Writer::new(side.clone()));
-    let numbers = Cell::new(0_u64);
     let service = service_fn({
         let (thread, replies, used) = (Rc::clone(&thread), Rc::clone(&replies), Rc::clone(&used));
         move |request: Request<Incoming>| {
-            numbers.set(numbers.get() + 1);
-            let number = numbers.get() ^ (u64::from(peer.port()) << 48);
             let streaming = used.stream(request.version());
             let (thread, interim, replies) = (Rc::clone(&thread), Rc::clone(&interim), Rc::clone(&replies));
             let (side, is_old, method) =
                 (side.clone(), request.version() == Version::HTTP_10, request.method().clone());
             async move {
                 let client = (request.version() < Version::HTTP_2).then_some(&*interim);
-                let response = handle(&thread, peer, client, number, request).await;
+                let response = handle(&thread, peer, client, request).await;
                 let side = (is_old && ends_with_the_connection(&method, &response)).then_some(side);
                 Ok::<_, Infallible>(response.map(|body| match client {
                     Some(_) => Taken::by_connection(body, side),

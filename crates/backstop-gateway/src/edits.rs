@@ -39,6 +39,11 @@ impl Edits {
         }
     }
 
+    /// Whether the operator decides about this field.
+    pub(crate) fn touch(&self, name: &HeaderName) -> bool {
+        self.remove.contains(name) || self.set.iter().any(|(set, _)| set == name)
+    }
+
     fn apply_where(&self, headers: &mut HeaderMap, may: impl Fn(&HeaderName) -> bool) {
         for name in self.remove.iter().filter(|name| may(name)) {
             headers.remove(name);

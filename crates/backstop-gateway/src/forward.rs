@@ -24,6 +24,7 @@ use crate::hop;
 use crate::stack::Thread;
 use crate::strict::is_forwarding;
 use crate::target::Prefix;
+use crate::trailers::{self, Ruled};
 use crate::upstream::{AnswerBody, Lane};
 use crate::via;
 
@@ -52,16 +53,22 @@ impl Rules {
 }
 
 /// Makes a request ready to be sent on, before anything is decided about it: copies and their keys see what the
-/// dependency will see.
-pub(crate) fn prepare(head: &mut request::Parts, peer: SocketAddr, trusted: bool, via: &str) {
+/// dependency will see. What `Connection` named.
+pub(crate) fn prepare(
+    head: &mut request::Parts,
+    peer: SocketAddr,
+    trusted: bool,
+    via: &str,
+) -> Vec<HeaderName> {
     let received = head.version;
-    hop::strip(&mut head.headers);
+    let named = hop::strip(&mut head.headers);
     if let Some(host) = host(head) {
         head.headers.insert(HOST, host);
     }
     join_cookies(&mut head.headers);
     forwarded(&mut head.headers, peer.ip(), trusted);
     via::sign(&mut head.headers, received, via);
+    named
 }
 
 /// What a trusted peer says of how it was asked, if it does: the dependency may answer by it. A scheme that stands in the
@@ -168,20 +175,20 @@ impl<'a> Forward<'a> {
 /// Has a read made on this thread, whether or not anybody still waits for it, and then the cache told.
 async fn fill(thread: Rc<Thread>, route: RouteId, target: Uri, leading: Leading, tell: Tell) {
     let Some(forward) = Forward::of(&thread, route, target) else { return };
-    let entropy = thread.entropy(thread.fills.replace(thread.fills.get() + 1), OF_A_FILL);
+    let entropy = thread.entropy(thread.next_number(), 0);
     let (landing, for_cache) = leading.run(&forward, RequestContent::none(), entropy).await;
     let _nobody_waits_any_more = tell.send(landing);
     let shared = &thread.shared;
     thread.caches.keep(&shared.engine, route, for_cache, shared.clock.mono()).await;
 }
 
-/// No request has as many parts.
-const OF_A_FILL: u64 = u64::MAX;
+/// An answer's body on its way to the client.
+pub(crate) type Answer = Ruled<AnswerBody<RequestContent>>;
 
-type Tell = oneshot::Sender<Landing<AnswerBody<RequestContent>>>;
+type Tell = oneshot::Sender<Landing<Answer>>;
 
 impl Upstream<RequestContent> for Forward<'_> {
-    type Body = AnswerBody<RequestContent>;
+    type Body = Answer;
     type Error = Infallible;
 
     async fn call(
@@ -212,8 +219,16 @@ impl Upstream<RequestContent> for Forward<'_> {
             let invalid = Failure::new(FailureKind::Protocol, Phase::Head, Sent::Maybe);
             return Err(CallError::Failed(invalid));
         }
-        hop::strip(response.headers_mut());
-        Ok(response)
+        // Only after content in chunks there can be more fields (RFC 9112 section 7.1.2).
+        let is_chunked = response.headers().contains_key(TRANSFER_ENCODING);
+        let named = hop::strip(response.headers_mut());
+        let edits =
+            self.thread.shared.routes.get(usize::from(self.route.0)).map(|route| &route.response_edits);
+        let rules = edits.filter(|_| is_chunked).map(|edits| trailers::Rules::new(named, edits));
+        if let Some(rules) = &rules {
+            rules.announce(response.headers_mut());
+        }
+        Ok(response.map(|body| Ruled::new(body, rules)))
     }
 
     async fn cached(&self, cache: CacheId, key: &CopyKey, request: &HeaderMap, until: Mono) -> CacheAnswer {

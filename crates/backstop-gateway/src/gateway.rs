@@ -230,9 +230,10 @@ impl Gateway {
         // A worker ends at once now; joining it may block for as long as one poll.
         let joined = tokio::task::spawn_blocking(move || crew.join()).await.map_err(io::Error::other)?;
         let copies = self.backstop.copies().clone();
-        drop(self);
         let closing = move || (copies.close(CLOSE_STORE), state.close(CLOSE_STORE));
         let (copies, state) = tokio::task::spawn_blocking(closing).await.unwrap_or_default();
+        // Only now another process can take the addresses: it finds what was written, and the folder free.
+        drop(self);
         if !copies {
             tracing::warn!(target: "backstop::gateway", "stopped before every copy was on disk");
         }
@@ -346,12 +347,9 @@ fn pool(dependency: &backstop_policy::DependencySettings, clock: &Clock) -> Pool
     Pool::new(settings, clock.clone())
 }
 
-/// What a dependency is called by the first of its addresses.
+/// What a dependency is called by the first of its addresses, as a `Host` has it (RFC 9112 section 3.2).
 fn own_host(dependency: &backstop_policy::DependencySettings) -> String {
-    dependency
-        .addresses
-        .first()
-        .map_or_else(String::new, |address| format!("{}:{}", address.host, address.port))
+    dependency.addresses.first().map_or_else(String::new, ToString::to_string)
 }
 
 /// What the dependencies that name a probe are probed with.
@@ -382,10 +380,10 @@ fn route_stack(
         dependency,
         limits: route.limits,
         forward: forward::Rules::new(route.strip_prefix.as_deref(), &host, &own_host),
-        request_edits: Edits::new(&route.request_headers),
+        request_edits: Arc::new(Edits::new(&route.request_headers)),
         ignore_cookie: route.ignore_cookie,
         is_read: backstop.engine().route(id).rules.class.read().is_some(),
-        response_edits: Edits::new(&route.response_headers),
+        response_edits: Arc::new(Edits::new(&route.response_headers)),
         parts: route.parts.iter().map(PartRules::new).collect(),
     })
 }

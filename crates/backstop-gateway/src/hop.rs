@@ -51,18 +51,20 @@ pub(crate) fn nominates_part_of_the_answer(headers: &HeaderMap) -> bool {
         .any(|name| name == SET_COOKIE || name == WWW_AUTHENTICATE || is_about_the_answer(name.as_str()))
 }
 
-/// Drops what belongs to the connection: the fields of the standard, and those that `Connection` names.
-pub(crate) fn strip(headers: &mut HeaderMap) {
-    if headers.contains_key(CONNECTION) {
-        let named: Vec<HeaderName> =
-            options(headers).filter_map(|option| HeaderName::from_bytes(option).ok()).collect();
-        for name in named {
-            headers.remove(name);
-        }
-    }
-    for name in &HOP_BY_HOP {
+/// Drops what belongs to the connection: the fields of the standard, and those that `Connection` names, which are what comes
+/// back.
+pub(crate) fn strip(headers: &mut HeaderMap) -> Vec<HeaderName> {
+    let named: Vec<HeaderName> =
+        options(headers).filter_map(|option| HeaderName::from_bytes(option).ok()).collect();
+    for name in named.iter().chain(&HOP_BY_HOP) {
         headers.remove(name);
     }
+    named
+}
+
+/// Whether a field belongs to the connection, whoever sends it.
+pub(crate) fn is_of_the_connection(name: &HeaderName) -> bool {
+    HOP_BY_HOP.contains(name)
 }
 
 fn options(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {

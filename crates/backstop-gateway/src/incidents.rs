@@ -83,6 +83,35 @@ impl Book {
         Self { engine: Arc::clone(engine), names, keeper, pages: Mutex::new(pages) }
     }
 
+    /// Takes up what an earlier process wrote and what could not be read at the start, and writes all of it anew.
+    pub(crate) fn take_up_late(&self, folder: &Folder, now: Now) {
+        let Some(keeper) = &self.keeper else { return };
+        let found = files::read(folder);
+        found.excess.iter().for_each(|name| keeper.remove(name));
+        let mut pages = self.pages();
+        // Their numbers change, and with them the names of the files that wait to be written.
+        let own =
+            |pages: &Pages| pages.incidents.ended().len() + usize::from(pages.incidents.current().is_some());
+        let count = own(&pages);
+        for record in pages.incidents.ended().chain(pages.incidents.current()) {
+            keeper.remove(&files::name(&record.id));
+        }
+        pages.incidents.take_up_late(found.saved, now);
+        let before = own(&pages).saturating_sub(count);
+        if before > 0 {
+            tracing::warn!(
+                target: "backstop::incident",
+                before,
+                "incidents from before the start are taken up: they could not be read until now"
+            );
+        }
+        for record in pages.incidents.ended() {
+            self.write(Some(record), &pages.looked);
+        }
+        (pages.written, pages.usual) = (None, None);
+        self.write_down(&mut pages, now, true);
+    }
+
     /// Takes in what happened since the last look.
     pub(crate) fn look(&self, now: Now) {
         let mut pages = self.pages();

@@ -110,7 +110,7 @@ fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
 /// The head as it is written in HTTP/1.1, without what belongs to the dependency's connection, and without a length, which an
 /// answer without content must not have (RFC 9110 section 8.6).
 fn encode(status: StatusCode, mut headers: HeaderMap, edits: &Edits) -> Vec<u8> {
-    hop::strip(&mut headers);
+    let _nothing_follows = hop::strip(&mut headers);
     headers.remove(CONTENT_LENGTH);
     edits.remove_from(&mut headers);
     let mut head =

@@ -22,7 +22,7 @@ use prometheus_client::registry::Registry;
 
 use crate::admin::Admin;
 use crate::strict::Fault;
-use crate::upstream::{Closed, Durations, Timed};
+use crate::upstream::{Closed, Counts, Durations, Timed};
 
 /// The media type of OpenMetrics text.
 pub(crate) const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -226,7 +226,7 @@ impl Everything {
     fn copies(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let engine = self.0.backstop.engine();
         let now = self.0.backstop.clock().mono();
-        let reads = || engine.routes().iter().filter(|route| route.rules.class.name() == "public_read");
+        let reads = || engine.routes().iter().filter(|route| route.rules.class.read().is_some());
         let mut coverage = series(
             encoder,
             "backstop_fallback_coverage_ratio",
@@ -339,14 +339,33 @@ impl Everything {
                 open.gauge(&vec![("dependency", *name), ("state", state)], f64::from(count))?;
             }
         }
-        let mut opened = series(
-            encoder,
-            "backstop_upstream_connections_opened",
-            "Connections opened",
-            MetricType::Counter,
-        )?;
+        let help = "Calls that have no connection or nobody who waits for them, by which it is";
+        let mut calls = series(encoder, "backstop_upstream_calls", help, MetricType::Gauge)?;
         for (name, counts) in &pools {
-            opened.count(&vec![("dependency", *name)], counts.opened)?;
+            for (state, count) in
+                [("waiting", u64::from(counts.waiting)), ("abandoned", counts.abandoned_now)]
+            {
+                calls.gauge(&vec![("dependency", *name), ("state", state)], count as f64)?;
+            }
+        }
+        type Read = fn(&Counts) -> u64;
+        let counters: [(&str, &str, Read); 4] = [
+            ("backstop_upstream_connections_opened", "Connections opened", |counts| counts.opened),
+            ("backstop_upstream_connections_reused", "Calls on a connection that had rested", |counts| {
+                counts.reused
+            }),
+            ("backstop_upstream_connections_stolen", "Of those, on one of another thread", |counts| {
+                counts.stolen
+            }),
+            ("backstop_upstream_connections_replaced", "Connections that a call found dead", |counts| {
+                counts.replaced
+            }),
+        ];
+        for (metric, help, read) in counters {
+            let mut counter = series(encoder, metric, help, MetricType::Counter)?;
+            for (name, counts) in &pools {
+                counter.count(&vec![("dependency", *name)], read(counts))?;
+            }
         }
         let mut closed = series(
             encoder,

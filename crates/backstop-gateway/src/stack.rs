@@ -13,7 +13,7 @@ use backstop_engine::flow::Account;
 use backstop_engine::outcome::Source;
 use bytes::Bytes;
 use http::header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE};
-use http::{HeaderValue, Method, Request, Response, Version, request};
+use http::{HeaderName, HeaderValue, Method, Request, Response, Version, request};
 use http_body::Body;
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
@@ -22,7 +22,7 @@ use crate::caches::Lanes;
 use crate::client_body::RequestContent;
 use crate::composed;
 use crate::edits::Edits;
-use crate::forward::{self, Forward};
+use crate::forward::{self, Answer, Forward};
 use crate::interim;
 use crate::log::Decisions;
 use crate::max_forwards::{self, Reach};
@@ -31,10 +31,11 @@ use crate::router::{Found, Router};
 use crate::strict::{self, Fault};
 use crate::tallies::Tallies;
 use crate::target::origin_form;
-use crate::upstream::{AnswerBody, Lane};
+use crate::trailers;
+use crate::upstream::Lane;
 
 /// The body of every answer: one that was decided about, or a few words of our own.
-pub(crate) type ReplyContent = Either<ReplyBody<AnswerBody<RequestContent>>, Full<Bytes>>;
+pub(crate) type ReplyContent = Either<ReplyBody<Answer>, Full<Bytes>>;
 
 /// What all threads share.
 pub(crate) struct Shared {
@@ -61,11 +62,11 @@ pub(crate) struct RouteStack {
     pub(crate) dependency: usize,
     pub(crate) limits: backstop_policy::RouteLimits,
     pub(crate) forward: forward::Rules,
-    pub(crate) request_edits: Edits,
+    pub(crate) request_edits: Arc<Edits>,
     pub(crate) ignore_cookie: bool,
-    /// Whether it is a `public_read`.
+    /// Whether its reads are kept: it is a `public_read` or a `cached_read`.
     pub(crate) is_read: bool,
-    pub(crate) response_edits: Edits,
+    pub(crate) response_edits: Arc<Edits>,
     /// Of a composed route.
     pub(crate) parts: Box<[PartRules]>,
 }
@@ -78,12 +79,18 @@ pub(crate) struct Thread {
     /// And to each cache.
     pub(crate) caches: Lanes,
     pub(crate) entropy: std::hash::RandomState,
-    /// Fills begun.
-    pub(crate) fills: Cell<u64>,
+    /// Requests and fills begun.
+    pub(crate) begun: Cell<u64>,
 }
 
 impl Thread {
-    /// 64 bits for one call of the engine: of a request, by its number, or of one of its parts.
+    /// A number that no other request of this thread has, and no fill.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.begun.set(self.begun.get().wrapping_add(1));
+        self.begun.get()
+    }
+
+    /// 64 bits for one call of the engine: of a request or a fill, by its number, or of one of its parts.
     pub(crate) fn entropy(&self, number: u64, part: u64) -> u64 {
         std::hash::BuildHasher::hash_one(&self.entropy, (number, part))
     }
@@ -94,36 +101,40 @@ pub(crate) async fn handle(
     thread: &Rc<Thread>,
     peer: SocketAddr,
     client: Option<&interim::Writer>,
-    number: u64,
     request: Request<Incoming>,
 ) -> Response<ReplyContent> {
     let shared = &*thread.shared;
+    let number = thread.next_number();
     let (mut head, incoming) = request.into_parts();
+    let unread = head.version < Version::HTTP_2 && !incoming.is_end_stream();
+    let method = head.method.clone();
+    let refused = |fault| refuse(shared, &method, fault, unread);
 
     let trusted = shared.trusted.iter().any(|range| range.contains(peer.ip()));
     if strict::is_too_large(&head, shared.head_bytes) {
-        return refuse(shared, &head.method, Fault::HeadTooLarge);
+        return refused(Fault::HeadTooLarge);
     }
     // What two parsers could read differently goes no further. Before routing: the host decides the route.
     let host = match strict::check(&head, &shared.via, trusted) {
         Ok(host) => host,
-        Err(fault) => return refuse(shared, &head.method, fault),
+        Err(fault) => return refused(fault),
     };
     let reach = max_forwards::reach(&mut head);
     // Two spellings of one path lead to one route.
     let path = canonical::escapes(head.uri.path());
     if reach == Reach::Here {
-        return answer_here(max_forwards::allow(|method| shared.router.find(&host, method, &path).is_some()));
+        let has_route = |method: &Method| shared.router.find(&host, method, &path).is_some();
+        return answer_here(max_forwards::allow(has_route), unread);
     }
     let Some(Found { route, parameters }) = shared.router.find(&host, &head.method, &path) else {
-        return refuse(shared, &head.method, Fault::NoRoute);
+        return refused(Fault::NoRoute);
     };
     let Some(route) = shared.routes.get(usize::from(route.0)) else {
-        return refuse(shared, &head.method, Fault::NoRoute);
+        return refused(Fault::NoRoute);
     };
     // An announced length that is too large is refused before it takes a place or a byte.
     if strict::announced_length(&head.headers).is_some_and(|bytes| bytes > route.limits.body_bytes) {
-        return refuse(shared, &head.method, Fault::TooLarge);
+        return refused(Fault::TooLarge);
     }
     if let Some(client) = client {
         client.set_reply_time(route.limits.reply_time);
@@ -135,10 +146,16 @@ pub(crate) async fn handle(
     }
     // The router has seen the prefix; should it ever not be there, the path as a whole would be another resource.
     let Some(target) = origin_form(&head.uri, route.forward.strip_prefix.as_ref()) else {
-        return refuse(shared, &head.method, Fault::Path);
+        return refused(Fault::Path);
     };
 
-    make_ready(shared, route, &mut head, peer, !incoming.is_end_stream(), parameters);
+    let named = make_ready(shared, route, &mut head, peer, !incoming.is_end_stream(), parameters);
+    // Behind a length of HTTP/1.1 there is nothing.
+    let may_have_trailers = head.version == Version::HTTP_2 || incoming.size_hint().exact().is_none();
+    let rules = may_have_trailers.then(|| trailers::Rules::new(named, &route.request_edits));
+    if let Some(rules) = &rules {
+        rules.announce(&mut head.headers);
+    }
     if let Some(client) = client
         && head.version == Version::HTTP_11
     {
@@ -150,12 +167,13 @@ pub(crate) async fn handle(
         version,
         route.limits.body_bytes,
         route.limits.body_time,
+        rules,
         &shared.clock,
     );
 
     // From here on the engine decides: admission, deadline, what failed, what is answered instead.
     let Some(upstream) = Forward::of(thread, route.id, target) else {
-        return refuse(shared, &head.method, Fault::NoRoute);
+        return refused(Fault::NoRoute);
     };
     let request = ToAnswer {
         request: Request::from_parts(head, content),
@@ -179,7 +197,7 @@ pub(crate) async fn handle(
 }
 
 /// Makes a request ready for its route: hop-by-hop fields go and the operator's edits are made before anything is decided, so
-/// that a copy's key is made of what the dependency really sees.
+/// that a copy's key is made of what the dependency really sees. What `Connection` named.
 pub(crate) fn make_ready(
     shared: &Shared,
     route: &RouteStack,
@@ -187,7 +205,7 @@ pub(crate) fn make_ready(
     peer: SocketAddr,
     has_content: bool,
     parameters: PathParameters,
-) {
+) -> Vec<HeaderName> {
     let trusted = shared.trusted.iter().any(|range| range.contains(peer.ip()));
     // Whose request it is, by the client's own fields: the operator may remove a credential, or set one for all.
     let personal = head.headers.contains_key(AUTHORIZATION)
@@ -197,7 +215,7 @@ pub(crate) fn make_ready(
     if trusted && let Some(told) = forward::told_by_the_trusted(head) {
         head.extensions.insert(AlsoKey(told));
     }
-    forward::prepare(head, peer, trusted, &shared.via);
+    let named = forward::prepare(head, peer, trusted, &shared.via);
     route.request_edits.apply(&mut head.headers);
     head.extensions.insert(Examined);
     if personal {
@@ -206,6 +224,7 @@ pub(crate) fn make_ready(
     if !parameters.0.is_empty() {
         head.extensions.insert(parameters);
     }
+    named
 }
 
 /// Makes the operator's edits of a decided answer and writes it down if it is not normal.
@@ -227,15 +246,19 @@ pub(crate) fn dress<B>(shared: &Shared, route: &RouteStack, response: &mut Respo
 }
 
 /// The answer to a request that may go no further (RFC 9110 section 7.6.2).
-fn answer_here(allow: HeaderValue) -> Response<ReplyContent> {
+fn answer_here(allow: HeaderValue, unread: bool) -> Response<ReplyContent> {
     let mut response = Response::new(Either::Right(Full::default()));
     response.headers_mut().insert(ALLOW, allow);
     response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(0));
+    if unread {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     response
 }
 
-/// A refusal that needs no decision.
-pub(crate) fn refuse(shared: &Shared, method: &Method, fault: Fault) -> Response<ReplyContent> {
+/// A refusal that needs no decision. With content that is left `unread` no other request follows it on its connection, and
+/// whoever waits for `100 Continue` is told so (RFC 9110 section 10.1.1).
+pub(crate) fn refuse(shared: &Shared, method: &Method, fault: Fault, unread: bool) -> Response<ReplyContent> {
     shared.tallies.refused(fault);
     shared.decisions.note_refused(fault, shared.clock.mono());
     let text = format!(
@@ -267,7 +290,7 @@ pub(crate) fn refuse(shared: &Shared, method: &Method, fault: Fault) -> Response
     {
         headers.insert(backstop::fields::PROXY_STATUS, status);
     }
-    if fault.closes() {
+    if fault.closes() || unread {
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response

@@ -2,6 +2,9 @@
 //!
 //! Once a second, by the gateway's clock, both are looked at; what changed is written by a thread of its own into the
 //! store's folder. No request waits for that, and none is on this path. Without a disk for copies nothing is written.
+//!
+//! A folder that could not be used at the start, because an earlier process was still at its end or the disk was not there, is
+//! taken up late: an operator's orders and incidents, before anything is written over them.
 
 mod folder;
 pub(crate) mod json;
@@ -49,15 +52,19 @@ impl State {
         // What another process uses is not ours to take up. A folder that cannot be used now is tried again.
         let readable = folder.as_ref().filter(|_| is_held).map(|held| Folder::new(held.path()));
         let keeper = folder.and_then(start).map(Arc::new);
-        let book = Book::open(engine, now, readable.as_ref(), keeper.clone());
-        let breakers = Breakers::open(engine, clock, dependencies, readable.as_ref(), keeper.clone());
-        Self {
-            book: Arc::new(book),
-            breakers: Arc::new(breakers),
-            keeper,
-            clock: clock.clone(),
-            opened: now.mono,
+        let book = Arc::new(Book::open(engine, now, readable.as_ref(), keeper.clone()));
+        let breakers =
+            Arc::new(Breakers::open(engine, clock, dependencies, readable.as_ref(), keeper.clone()));
+        if let Some(keeper) = keeper.as_ref().filter(|_| !is_held) {
+            let (book, breakers, clock) = (Arc::downgrade(&book), Arc::downgrade(&breakers), clock.clone());
+            keeper.take_up_first(move |folder| {
+                if let (Some(book), Some(breakers)) = (book.upgrade(), breakers.upgrade()) {
+                    breakers.take_up_late(folder);
+                    book.take_up_late(folder, clock.now());
+                }
+            });
         }
+        Self { book, breakers, keeper, clock: clock.clone(), opened: now.mono }
     }
 
     /// Looks at both, once a second.

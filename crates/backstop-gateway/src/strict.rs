@@ -115,7 +115,8 @@ impl Fault {
         }
     }
 
-    /// Whether the rest of the connection can still be trusted.
+    /// Whether the connection closes, because what else comes on it cannot be trusted or will not be read. After the others it
+    /// goes on, unless the request has content.
     pub(crate) const fn closes(self) -> bool {
         !matches!(self, Fault::NoRoute | Fault::Loop)
     }

@@ -21,7 +21,7 @@ use bytes::Buf;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::connection::Streaming;
-use crate::timed_io::Side;
+use crate::timed_io::{STEP, Side};
 
 /// The replies of one connection.
 pub(crate) struct Replies {
@@ -35,9 +35,6 @@ pub(crate) struct Replies {
 
 /// So few slots are not worth looking through.
 const FEW: usize = 16;
-
-/// So much of a piece counts as a piece: who takes less in the reply time does not take the reply.
-const STEP: usize = 16 * 1024;
 
 struct Slot {
     /// Since when the client could take the next piece; `None` while there is none to take.

@@ -1,8 +1,8 @@
 //! A client's connection: what a slow reader may take, and interim answers in between.
 //!
 //! - While bytes wait for a client that does not read, a clock runs; when they have waited for the whole reply time, the
-//!   connection is an error, and with it everything that the reply holds is returned. Each time all waiting bytes are
-//!   taken, the clock starts anew.
+//!   connection is an error, and with it everything that the reply holds is returned. Each time a [`STEP`] or all that waits is
+//!   taken, the clock starts anew: a large answer is one piece for whoever writes it, and no reason to be faster.
 //! - An interim answer may be written only between two messages. The connection is *between* messages when everything
 //!   written was flushed since; hyper reads the next request only after that.
 //! - An HTTP/1.0 client takes the end of the connection for the end of an answer that has no length (RFC 9112 section 6.3).
@@ -24,6 +24,9 @@ use hyper_util::rt::TokioIo;
 use socket2::SockRef;
 use tokio::net::TcpStream;
 
+/// So much of what waits counts as taken: who takes less in the reply time does not take the reply.
+pub(crate) const STEP: usize = 16 * 1024;
+
 /// While more than this waits for the client, further interim answers are left out.
 const UNSENT_MAX: usize = 64 * 1024;
 
@@ -32,6 +35,8 @@ pub(crate) struct TimedIo {
     shared: Rc<Shared>,
     clock: Clock,
     stalled: Option<Sleep>,
+    /// Bytes taken since then.
+    taken: usize,
 }
 
 /// The connection as whoever answers its requests sees it.
@@ -70,11 +75,12 @@ impl TimedIo {
             end: Cell::new(End::Plain),
         });
         let side = Side(Rc::clone(&shared));
-        (Self { shared, clock, stalled: None }, side)
+        (Self { shared, clock, stalled: None, taken: 0 }, side)
     }
 
     fn stall(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
         let end = self.stalled.get_or_insert_with(|| {
+            self.taken = 0;
             self.clock.sleep_until(self.clock.mono().after(self.shared.reply_time.get()))
         });
         Pin::new(end)
@@ -98,8 +104,20 @@ impl TimedIo {
         };
         match written {
             Poll::Pending => self.stall(context).map(Err),
-            ready => ready,
+            Poll::Ready(Ok(bytes)) => {
+                self.taken += bytes;
+                if self.taken >= STEP {
+                    self.start_anew();
+                }
+                Poll::Ready(Ok(bytes))
+            }
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
         }
+    }
+
+    fn start_anew(&mut self) {
+        self.stalled = None;
+        self.taken = 0;
     }
 }
 
@@ -216,7 +234,7 @@ impl Write for TimedIo {
         match self.shared.poll_unsent(context) {
             Poll::Ready(Ok(())) => {
                 self.shared.flushed();
-                self.stalled = None;
+                self.start_anew();
                 Poll::Ready(Ok(()))
             }
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
@@ -227,5 +245,93 @@ impl Write for TimedIo {
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut stream = self.shared.stream.borrow_mut();
         Pin::new(&mut TokioIo::new(&mut *stream)).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backstop_engine::time::Now;
+    use std::task::Waker;
+
+    const REPLY_TIME: Duration = Duration::from_secs(30);
+
+    type Written = Poll<io::Result<usize>>;
+
+    /// A connection whose client takes what it is told to take.
+    struct Client(TimedIo);
+
+    impl Client {
+        fn goes_on(&mut self, taken: usize) {
+            let mut taken = Some(taken);
+            let mut write = || {
+                let answer = taken.take().map_or(Poll::Pending, |bytes| Poll::Ready(Ok(bytes)));
+                self.0.write_with(&mut Context::from_waker(Waker::noop()), |_, _| answer)
+            };
+            assert!(matches!(write(), Poll::Ready(Ok(_))));
+            assert!(write().is_pending());
+        }
+
+        fn takes_nothing(&mut self) -> Written {
+            self.0.write_with(&mut Context::from_waker(Waker::noop()), |_, _| Poll::Pending)
+        }
+    }
+
+    /// 29 s before each step: what waits is never taken as a whole.
+    #[tokio::test]
+    async fn who_takes_a_step_in_each_reply_time_is_waited_for() {
+        let (mut client, hand) = client().await;
+        assert!(client.takes_nothing().is_pending());
+        for _ in 0..10 {
+            hand.advance(REPLY_TIME - Duration::from_secs(1));
+            client.goes_on(STEP);
+        }
+        hand.advance(REPLY_TIME - Duration::from_nanos(1));
+        assert!(client.takes_nothing().is_pending());
+        hand.advance(Duration::from_nanos(1));
+        assert!(is_cut(client.takes_nothing()));
+    }
+
+    /// In pieces, as the system takes them, and with the byte that is missing for a step.
+    #[tokio::test]
+    async fn a_trickle_is_no_step() {
+        let (mut client, hand) = client().await;
+        assert!(client.takes_nothing().is_pending());
+        for bytes in [1, 100, STEP - 102] {
+            hand.advance(REPLY_TIME / 4);
+            client.goes_on(bytes);
+        }
+        hand.advance(REPLY_TIME / 4);
+        assert!(is_cut(client.takes_nothing()));
+
+        let (mut client, hand) = self::client().await;
+        assert!(client.takes_nothing().is_pending());
+        for bytes in [1, 100, STEP - 101] {
+            hand.advance(REPLY_TIME / 4);
+            client.goes_on(bytes);
+        }
+        hand.advance(REPLY_TIME / 4);
+        assert!(client.takes_nothing().is_pending());
+    }
+
+    /// What was taken while nothing waited is no part of the next step.
+    #[tokio::test]
+    async fn only_what_was_taken_since_counts() {
+        let (mut client, hand) = client().await;
+        client.goes_on(STEP - 1);
+        client.goes_on(1);
+        hand.advance(REPLY_TIME);
+        assert!(is_cut(client.takes_nothing()));
+    }
+
+    fn is_cut(written: Written) -> bool {
+        matches!(written, Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::TimedOut)
+    }
+
+    async fn client() -> (Client, backstop::clock::ManualClock) {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (clock, hand) = Clock::manual(Now::default());
+        (Client(TimedIo::new(stream, REPLY_TIME, clock).0), hand)
     }
 }

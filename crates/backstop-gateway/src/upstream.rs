@@ -36,7 +36,6 @@ mod upload;
 
 use std::convert::Infallible;
 use std::fmt;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -46,7 +45,8 @@ use backstop_engine::failure::{Cause, Failure, FailureKind, Phase, Sent};
 use backstop_engine::flow::Attempt;
 use backstop_engine::time::Mono;
 use http::{Request, Response};
-use tokio::sync::mpsc;
+
+use crate::tasks::Tasks;
 
 pub use answer::AnswerBody;
 pub use counts::{AddressCounts, Closed, Counts, Durations, Timed};
@@ -76,12 +76,7 @@ impl<B> Pool<B> {
     /// Outside a [`LocalSet`](tokio::task::LocalSet) or a local runtime, as [`tokio::task::spawn_local`] does: the
     /// connections that this thread opens are driven there, and so are the calls that it abandons.
     pub fn lane(&self) -> Lane<B> {
-        let (tasks, mut received) = mpsc::unbounded_channel::<Task>();
-        tokio::task::spawn_local(async move {
-            while let Some(task) = received.recv().await {
-                tokio::task::spawn_local(task);
-            }
-        });
+        let tasks = Tasks::of_this_thread();
         Lane(Rc::new(Thread { shared: Arc::clone(&self.0), shelf: self.0.add_shelf(), tasks }))
     }
 
@@ -124,10 +119,8 @@ pub struct Lane<B>(Rc<Thread<B>>);
 struct Thread<B> {
     shared: Arc<Shared<B>>,
     shelf: Arc<Shelf<B>>,
-    tasks: mpsc::UnboundedSender<Task>,
+    tasks: Tasks,
 }
-
-type Task = Pin<Box<dyn Future<Output = ()>>>;
 
 impl<B> Lane<B> {
     fn shared(&self) -> &Shared<B> {
@@ -142,10 +135,9 @@ impl<B> Lane<B> {
         &self.0.shelf.tally
     }
 
-    /// Has a task driven on this thread. Once the thread drives nothing any more, the task is dropped; so this may be
-    /// called from a destructor, where [`tokio::task::spawn_local`] might panic.
+    /// Has a task driven on this thread.
     fn spawn(&self, task: impl Future<Output = ()> + 'static) {
-        let _dropped_if_stopped = self.0.tasks.send(Box::pin(task));
+        self.0.tasks.spawn(task);
     }
 }
 

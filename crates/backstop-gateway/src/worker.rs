@@ -63,7 +63,7 @@ impl Worker {
             shared: Arc::clone(&self.shared),
             caches: self.caches.lanes(),
             entropy: std::hash::RandomState::new(),
-            fills: Cell::new(0),
+            begun: Cell::new(0),
         });
         for probe in std::mem::take(&mut self.probes) {
             if let Some(lane) = thread.lanes.get(usize::from(probe.id.0)).cloned() {

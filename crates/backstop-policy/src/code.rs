@@ -141,6 +141,7 @@ codes! {
     PreparedLanguages = "BS0345", Error, "a prepared answer in a language that is never negotiated";
     CacheTimeout = "BS0350", Error, "a cache that is waited for too long";
     OneCache = "BS0351", Error, "one cache with two settings";
+    NeedsLocalCopy = "BS0352", Error, "a rule for a local copy that is not kept";
 
     NoCorrect = "BS0501", Warning, "a public read without a rule for what is correct";
     RouteAboveProcess = "BS0502", Warning, "a route's limit is above the process's";

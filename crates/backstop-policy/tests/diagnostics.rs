@@ -186,7 +186,7 @@ withdraws  = ["pages", "page"]
     23 | withdraws  = ["pages", "page"]
        |                        ^^^^^^
        |
-       = help: name routes of the class `public_read`
+       = help: name routes of the class `public_read`, or `cached_read`
     "#);
 }
 

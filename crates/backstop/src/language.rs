@@ -1,9 +1,11 @@
 //! `Accept-Language` negotiated to one of a route's languages (RFC 4647 section 3.4, "lookup"; RFC 9110 12.5.4).
 //!
 //! The ranges are tried from the most wanted down; each is shortened from its end until a language of the route
-//! matches. A range with `q=0` excludes what it matches. `*` takes the first language that is not excluded. Without the
-//! field, or where nothing matches, there is no negotiated language: the request is then forwarded as it is, never
-//! answered from a copy and never kept.
+//! matches. A range with `q=0` excludes what it matches. `*` stands for the languages that no other range names, and
+//! takes the first of them: lookup alone would skip it wherever a range follows, but then `es;q=0.1, *` would get the one
+//! language that is hardly wanted. Among equal weights a named one goes first, as in lookup. Without the field, or where
+//! nothing matches, there is no negotiated language: the request is then forwarded as it is, never answered from a copy and
+//! never kept.
 
 use http::HeaderMap;
 use http::header::ACCEPT_LANGUAGE;
@@ -25,19 +27,19 @@ pub fn negotiate<'a>(offered: &'a [Box<str>], headers: &HeaderMap) -> Option<&'a
     let excluded = |language: &str| ranges.iter().any(|range| range.weight == 0 && range.matches(language));
     // Stable: among equal weights the client's order decides.
     let mut wanted: Vec<&Range<'_>> = ranges.iter().filter(|range| range.weight > 0).collect();
-    wanted.sort_by_key(|range| std::cmp::Reverse(range.weight));
+    wanted.sort_by_key(|range| (std::cmp::Reverse(range.weight), range.is_any()));
+    let is_named = |language: &str| ranges.iter().any(|range| !range.is_any() && range.leads_to(language));
     wanted.into_iter().find_map(|range| {
-        if range.tag == "*" {
-            return offered.iter().map(AsRef::as_ref).find(|language| !excluded(language));
+        if range.is_any() {
+            return offered
+                .iter()
+                .map(AsRef::as_ref)
+                .find(|language| !excluded(language) && !is_named(language));
         }
-        let mut tag = range.tag;
-        loop {
+        range.tags().find_map(|tag| {
             let found = offered.iter().find(|language| language.eq_ignore_ascii_case(tag));
-            if let Some(language) = found.filter(|language| !excluded(language)) {
-                return Some(language.as_ref());
-            }
-            tag = shortened(tag)?;
-        }
+            found.filter(|language| !excluded(language)).map(AsRef::as_ref)
+        })
     })
 }
 
@@ -57,6 +59,20 @@ impl<'a> Range<'a> {
             parameter => weight(parameter.strip_prefix(['q', 'Q'])?.trim_start().strip_prefix('=')?.trim())?,
         };
         valid.then_some(Self { tag, weight })
+    }
+
+    fn is_any(&self) -> bool {
+        self.tag == "*"
+    }
+
+    /// What is looked up, from the whole range down.
+    fn tags(&self) -> impl Iterator<Item = &'a str> {
+        std::iter::successors(Some(self.tag), |tag| shortened(tag))
+    }
+
+    /// Whether looking it up can end at this language.
+    fn leads_to(&self, language: &str) -> bool {
+        self.tags().any(|tag| tag.eq_ignore_ascii_case(language))
     }
 
     /// Whether a language lies inside this range (RFC 4647 section 3.3.1, basic filtering).
@@ -113,7 +129,7 @@ mod tests {
     #[test]
     fn the_most_wanted_language_on_offer_is_taken() {
         let offered = ["es", "en"];
-        let table: [(&[&str], Option<&str>); 17] = [
+        let table: [(&[&str], Option<&str>); 24] = [
             (&["es"], Some("es")),
             (&["ES-mx"], Some("es")),
             (&["en;q=0.5, es;q=0.8"], Some("es")),
@@ -124,6 +140,13 @@ mod tests {
             (&[""], None),
             (&["*"], Some("es")),
             (&["es;q=0, *"], Some("en")),
+            (&["es;q=0.1, *"], Some("en")),
+            (&["es-MX;q=0.1, *"], Some("en")),
+            (&["es;q=0.1, *;q=0.1"], Some("es")),
+            (&["*, en"], Some("en")),
+            (&["*, en;q=0.5"], Some("es")),
+            (&["en;q=0.2, *;q=0.9, es;q=0.1"], Some("en")),
+            (&["*;q=0"], None),
             (&["es;q=0"], None),
             (&["zh-Hant-x-private, en"], Some("en")),
             (&["en-GB-x-es"], Some("en")),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use backstop_lab::client::Connection;
 use backstop_lab::origin::{Answer, Behaviour, Gate, Matcher, Then};
 
-use crate::support::shop::{GET_PRODUCT_1, HOST, SPANISH};
+use crate::support::shop::{HOST, SPANISH};
 use crate::support::{BOUND, Outcomes, Policy, Shop, expect, product, products, run};
 
 const BREAKER: &str = "breaker = { window = \"10s\", min_calls = 4, failures = \"50%\", open = \"5s\", probes = 2 }\nrecovery = { start = \"100%\" }";
@@ -131,10 +131,7 @@ fn what_is_nobodys_failure_opens_nothing() {
         for number in 1..=40 {
             let gate = Gate::new();
             shop.origin.on(Matcher::any(), products("slow").gate(&gate));
-            let mut client = Connection::open(shop.gateway.addr).await.unwrap();
-            client.send(GET_PRODUCT_1).await.unwrap();
-            gate.wait_for_waiting(1, BOUND).await.unwrap();
-            client.reset().unwrap();
+            shop.client_leaves(&gate, 1).await;
             let left = Outcomes { normal: 1, abandoned: number, ..Outcomes::default() };
             expect::outcomes(&shop.gateway, left).await;
             gate.open();

@@ -38,8 +38,13 @@ impl World {
     }
 
     async fn with(replace: &str) -> Self {
+        Self::with_cache(replace, "ttl = \"5s\"").await
+    }
+
+    /// With this of the cache's own, too.
+    pub async fn with_cache(replace: &str, cache: &str) -> Self {
         let redis = Redis::start();
-        let route = route(&redis, replace);
+        let route = route(&redis, &format!("cache = {{ url = \"{}\", {cache} }}\n{replace}", redis.url()));
         let shop = Shop::with(|origin| Policy::shop(origin).route("reviews.cached_read", &route)).await;
         shop.origin.default(reviews("first"));
         Self { redis, shop }

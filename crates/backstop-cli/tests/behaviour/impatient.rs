@@ -28,10 +28,7 @@ fn impatient_clients_are_no_failures_and_leave_no_places_taken() {
         for number in 1..=10 {
             let gate = Gate::new();
             shop.origin.on(Matcher::any(), products("slow").gate(&gate));
-            let mut client = Connection::open(shop.gateway.addr).await.unwrap();
-            client.send(GET_PRODUCT_1).await.unwrap();
-            gate.wait_for_waiting(1, BOUND).await.unwrap();
-            client.reset().unwrap();
+            shop.client_leaves(&gate, 1).await;
             expect::outcomes(&shop.gateway, Outcomes { abandoned: number, ..Outcomes::default() }).await;
             gate.open();
         }
@@ -79,31 +76,42 @@ fn a_client_that_left_gets_no_copy_counted() {
     });
 }
 
+/// One connection, kept by a call that nobody waits for until a stated second is over.
+async fn one_connection() -> Shop {
+    Shop::with(|origin| {
+        Policy::empty().dependency("catalog", origin, "connections = 1").route(
+            "all.direct",
+            "match = \"*\"\ndependency = \"catalog\"\ndeadline = \"2s\"\nin_flight = 4\nabandon_hold = \"1s\"",
+        )
+    })
+    .await
+}
+
+/// The client has left: the connection is taken until the second is over.
+async fn is_kept_for_the_hold(shop: &mut Shop) {
+    expect::outcomes(&shop.gateway, Outcomes { abandoned: 1, ..Outcomes::default() }).await;
+    shop.origin.on(Matcher::any(), products("first"));
+    let full = shop.get("1").await;
+    expect::refused(&full, 503, "outcome=rejected, reason=dependency_full");
+    assert_eq!((shop.origin.count(), shop.origin.connections_open()), (1, 1));
+    shop.hand.advance(Duration::from_secs(1));
+    expect::idle(&shop.gateway).await;
+    expect::live(&shop.get("1").await, 200, &product("1", "first", "es"));
+    assert_eq!(shop.gateway.metrics().await.dependency_failures(), 0);
+}
+
 /// An abandoned call may still occupy the origin, so its place at the dependency is kept until the stated hold is over:
 /// leaving quickly is no way to send more than `connections` allow.
 #[test]
 fn an_abandoned_call_keeps_its_place_at_the_dependency_for_the_hold() {
     run(async {
-        let mut shop = Shop::with(|origin| {
-            Policy::empty().dependency("catalog", origin, "connections = 1").route(
-                "all.direct",
-                "match = \"*\"\ndependency = \"catalog\"\ndeadline = \"2s\"\nin_flight = 4\nabandon_hold = \"1s\"",
-            )
-        })
-        .await;
+        let mut shop = one_connection().await;
         shop.origin.on(Matcher::any(), Behaviour::hang());
         let mut client = Connection::open(shop.gateway.addr).await.unwrap();
         client.send(GET_PRODUCT_1).await.unwrap();
         shop.origin.wait_for(1, BOUND).await.unwrap();
         client.reset().unwrap();
-        expect::outcomes(&shop.gateway, Outcomes { abandoned: 1, ..Outcomes::default() }).await;
-        shop.origin.on(Matcher::any(), products("first"));
-        let full = shop.get("1").await;
-        expect::refused(&full, 503, "outcome=rejected, reason=dependency_full");
-        assert_eq!(shop.origin.count(), 1);
-        shop.hand.advance(Duration::from_secs(1));
-        expect::idle(&shop.gateway).await;
-        expect::live(&shop.get("1").await, 200, &product("1", "first", "es"));
+        is_kept_for_the_hold(&mut shop).await;
     });
 }
 
@@ -112,27 +120,13 @@ fn an_abandoned_call_keeps_its_place_at_the_dependency_for_the_hold() {
 #[test]
 fn a_call_that_is_left_in_the_middle_of_its_answer_keeps_its_place_for_the_hold() {
     run(async {
-        let mut shop = Shop::with(|origin| {
-            Policy::empty().dependency("catalog", origin, "connections = 1").route(
-                "all.direct",
-                "match = \"*\"\ndependency = \"catalog\"\ndeadline = \"2s\"\nin_flight = 4\nabandon_hold = \"1s\"",
-            )
-        })
-        .await;
+        let mut shop = one_connection().await;
         let half = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf";
         shop.origin.on(Matcher::any(), Behaviour::raw(half, Then::Hang));
         let mut client = Connection::open(shop.gateway.addr).await.unwrap();
         client.send(GET_PRODUCT_1).await.unwrap();
         client.read_at_least(half.len()).await.unwrap();
         client.reset().unwrap();
-        expect::outcomes(&shop.gateway, Outcomes { abandoned: 1, ..Outcomes::default() }).await;
-        shop.origin.on(Matcher::any(), products("first"));
-        let full = shop.get("1").await;
-        expect::refused(&full, 503, "outcome=rejected, reason=dependency_full");
-        assert_eq!((shop.origin.count(), shop.origin.connections_open()), (1, 1));
-        shop.hand.advance(Duration::from_secs(1));
-        expect::idle(&shop.gateway).await;
-        expect::live(&shop.get("1").await, 200, &product("1", "first", "es"));
-        assert_eq!(shop.gateway.metrics().await.dependency_failures(), 0);
+        is_kept_for_the_hold(&mut shop).await;
     });
 }

@@ -57,16 +57,21 @@ fn a_read_that_failed_for_a_moment_is_asked_once_more() {
     });
 }
 
+/// Two attempts, and one connection for both.
+async fn one_connection() -> Shop {
+    Shop::with(|origin| {
+        Policy::empty()
+            .dependency("catalog", origin, "connections = 1")
+            .route("description.public_read", &Policy::description("retry = { attempts = 2 }"))
+    })
+    .await
+}
+
 /// The failed answer gives its connection back before the second attempt: one connection is enough for both.
 #[test]
 fn one_connection_is_enough_for_both_attempts() {
     run(async {
-        let mut shop = Shop::with(|origin| {
-            Policy::empty()
-                .dependency("catalog", origin, "connections = 1")
-                .route("description.public_read", &Policy::description("retry = { attempts = 2 }"))
-        })
-        .await;
+        let mut shop = one_connection().await;
         shop.origin.script(Matcher::any(), [Behaviour::status(503)]);
         // The wait is at most 25 ms, and time stands still until the place is free.
         let Shop { gateway, hand, .. } = &mut shop;
@@ -88,12 +93,7 @@ fn one_connection_is_enough_for_both_attempts() {
 #[test]
 fn a_failed_answer_that_does_not_end_leaves_no_place_for_a_second_attempt() {
     run(async {
-        let mut shop = Shop::with(|origin| {
-            Policy::empty()
-                .dependency("catalog", origin, "connections = 1")
-                .route("description.public_read", &Policy::description("retry = { attempts = 2 }"))
-        })
-        .await;
+        let mut shop = one_connection().await;
         let half = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 9\r\n\r\nhalf";
         shop.origin.on(Matcher::any(), Behaviour::raw(half, Then::Hang));
         let answer = get_and_wait(&mut shop).await;

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use backstop_lab::client::Response;
-use backstop_lab::origin::{Answer, Behaviour, Origin, Request};
+use backstop_lab::client::{Connection, Response};
+use backstop_lab::origin::{Answer, Behaviour, Gate, Origin, Request};
 
 use super::{BOUND, Gateway, Hand, Policy};
 
@@ -66,6 +66,14 @@ impl Shop {
     /// Time goes by.
     pub fn pass(&mut self, seconds: f64) {
         self.hand.advance(Duration::from_secs_f64(seconds));
+    }
+
+    /// A client asks for product 1 and leaves while the origin works on it, as the `at_work`th call behind the gate.
+    pub async fn client_leaves(&self, gate: &Gate, at_work: usize) {
+        let mut client = Connection::open(self.gateway.addr).await.expect("a connection");
+        client.send(GET_PRODUCT_1).await.expect("a request");
+        gate.wait_for_waiting(at_work, BOUND).await.expect("the origin is asked");
+        client.reset().expect("a client that leaves");
     }
 
     /// The origin refuses connections, and those that were open are gone.

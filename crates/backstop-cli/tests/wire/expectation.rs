@@ -102,3 +102,39 @@ fn a_connection_ends_with_content_that_was_not_read_and_with_no_other() {
         assert_eq!(wires.origin.count_where(|request| request.text() == "content"), 3);
     });
 }
+
+/// RFC 9110 section 10.1.1, of answers that need no route: with content that is not read the connection ends, and says so;
+/// without content it goes on.
+#[test]
+fn an_answer_of_the_gateways_own_says_whether_the_connection_goes_on() {
+    run(async {
+        let wires = Wires::with(|origin| {
+            Policy::empty()
+                .dependency("catalog", origin, "")
+                .route("one.direct", &direct("OPTIONS /p/{id}", ""))
+        })
+        .await;
+        let cases = [
+            ("POST /p/1", "", 404),
+            ("OPTIONS /p/1", "Via: 1.1 edge\r\n", 502),
+            ("OPTIONS /p/1", "Max-Forwards: 0\r\n", 200),
+        ];
+        for (line, more, status) in cases {
+            let head = format!("{line} HTTP/1.1\r\nHost: shop\r\n{more}");
+            for content in ["Content-Length: 7\r\n", "Transfer-Encoding: chunked\r\n"] {
+                let said = wires.say(format!("{head}Expect: 100-continue\r\n{content}\r\n")).await;
+                said.refused_with(status, line);
+                assert_eq!(said.answers[0].informational.len(), 0, "nobody asks for the content");
+                assert!(said.answers[0].head.fields.lists("connection", "close"), "{line}: {said:?}");
+            }
+            let mut connection = wires.connect().await;
+            for _ in 0..2 {
+                connection.send(format!("{head}\r\n").as_bytes()).await.unwrap();
+                let answer = connection.read_response().await.unwrap();
+                assert_eq!(answer.status(), status, "{line}");
+                assert!(!answer.head.fields.lists("connection", "close"), "{line}: {:?}", answer.head);
+            }
+        }
+        assert_eq!(wires.origin.count(), 0);
+    });
+}

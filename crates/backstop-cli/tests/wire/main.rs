@@ -31,6 +31,7 @@ mod pool;
 mod queueing;
 mod raw;
 mod saturation;
+mod slow_readers;
 mod smuggling;
 mod stopping;
 mod streaming;

@@ -152,3 +152,33 @@ fn every_metric_is_there_from_the_beginning() {
         assert_eq!(once.len(), families.len(), "each is declared once");
     });
 }
+
+/// Two calls on one connection, the second of which its client leaves: it occupies the dependency until that has answered.
+#[test]
+fn a_call_that_nobody_waits_for_is_seen_for_as_long_as_it_lasts() {
+    run(async {
+        let wires = Wires::with(|origin| {
+            Policy::empty()
+                .dependency("catalog", origin, "connections = 1")
+                .route("all.direct", &direct("*", ""))
+        })
+        .await;
+        assert_eq!(wires.gateway.get("/first", &[]).await.status(), 200);
+        let gate = Gate::new();
+        let mut held = hold(&wires, &gate, &["/held"]).await;
+        let of = |metrics: &crate::support::Metrics, state: &str| {
+            metrics.sum("backstop_upstream_calls", &[&format!("state=\"{state}\"")])
+        };
+        let before = wires.gateway.metrics().await;
+        assert_eq!((of(&before, "abandoned"), of(&before, "waiting")), (0.0, 0.0));
+        assert_eq!(before.sum("backstop_upstream_connections_opened_total", &[]), 1.0);
+        assert_eq!(before.sum("backstop_upstream_connections_reused_total", &[]), 1.0);
+        assert_eq!(before.sum("backstop_upstream_connections_replaced_total", &[]), 0.0);
+        let stolen = before.sum("backstop_upstream_connections_stolen_total", &[]);
+        assert!(stolen <= 1.0, "by which thread the second one came is up to the system");
+        held.remove(0).reset().unwrap();
+        wires.gateway.metrics_until(|metrics| of(metrics, "abandoned") == 1.0).await;
+        gate.open();
+        wires.gateway.metrics_until(|metrics| of(metrics, "abandoned") == 0.0).await;
+    });
+}

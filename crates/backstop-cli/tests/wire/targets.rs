@@ -1,9 +1,12 @@
 //! The target of a request, on its way through.
 
-use backstop_lab::origin::{Answer, Behaviour};
+use std::net::{Ipv6Addr, SocketAddr};
+
+use backstop_lab::client;
+use backstop_lab::origin::{Answer, Behaviour, Origin};
 
 use crate::raw::{Wires, direct};
-use crate::support::{Policy, run};
+use crate::support::{Gateway, Policy, run};
 
 /// RFC 9110 section 7.7: path and query go on byte for byte. Nothing is decoded, merged or sorted.
 #[test]
@@ -131,15 +134,15 @@ fn the_host_of_the_absolute_form_decides_the_route() {
     });
 }
 
-/// `OPTIONS *` asks about the server as a whole (RFC 9110 section 9.3.7); it may be answered or passed on, not mangled.
+/// `OPTIONS *` asks about the server as a whole (RFC 9110 section 9.3.7), and no route is for that: a catch-all is for paths.
 #[test]
 fn the_asterisk_form_is_never_taken_for_a_path() {
     run(async {
         let wires = Wires::open().await;
         let said = wires.say("OPTIONS * HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n").await;
-        assert_eq!(said.answers.len(), 1, "{said:?}");
-        let seen = wires.origin.requests();
-        assert!(seen.iter().all(|request| request.target == "*"), "{seen:?}");
+        said.refused_with(404, "the server as a whole");
+        assert_eq!(said.answers[0].header("backstop"), Some("outcome=rejected, reason=no_route"));
+        assert_eq!(wires.origin.count(), 0);
     });
 }
 
@@ -155,6 +158,42 @@ fn an_old_request_without_host_gets_one_on_its_way() {
         assert_eq!(request.minor_version, 1);
         assert_eq!(request.fields.count("host"), 1, "{:?}", request.head);
         assert_eq!(request.header("via"), Some("1.0 edge"), "as it was received");
+    });
+}
+
+/// RFC 9110 section 4.2.1 and RFC 9112 section 3.2: an IPv6 address stands in brackets, also where nobody but the gateway says
+/// it: to an old client's origin, and to whoever is probed.
+#[test]
+fn an_ipv6_dependency_is_called_by_its_address_in_brackets() {
+    run(async {
+        let address = SocketAddr::from((Ipv6Addr::LOCALHOST, 0));
+        let origin = Origin::builder().addr(address).start().await.expect("IPv6 on this machine");
+        let breaker =
+            "breaker = { min_calls = 1, open = \"1s\" }\nprobe = { path = \"/health\", interval = \"1s\" }";
+        let policy = Policy::empty()
+            .dependency("catalog", origin.addr(), breaker)
+            .route("all.direct", &direct("*", ""));
+        let gateway = Gateway::start(&policy);
+        let mut connection = client::Connection::open(gateway.addr).await.unwrap();
+        connection.send(b"GET /p/1 HTTP/1.0\r\n\r\n").await.unwrap();
+        assert_eq!(connection.read_response().await.unwrap().status(), 200);
+        let [request] = &origin.requests()[..] else { panic!("one request") };
+        let name = format!("[::1]:{}", origin.addr().port());
+        assert_eq!(request.header("host"), Some(name.as_str()));
+
+        let mut hand = gateway.hand();
+        hand.freeze();
+        origin.default(Behaviour::status(503));
+        while gateway.metrics().await.sum("backstop_breaker_phase", &["phase=\"open\""]) == 0.0 {
+            gateway.get("/p/1", &[]).await;
+        }
+        while origin.count_of("GET", "/health") == 0 {
+            hand.pass(std::time::Duration::from_secs(1));
+            gateway.metrics().await;
+        }
+        let requests = origin.requests();
+        let probe = requests.iter().find(|request| request.target == "/health").expect("a probe");
+        assert_eq!(probe.header("host"), Some(name.as_str()));
     });
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::failure::{Cause, Failure, FailureKind, Phase, Sent};
+use crate::failure::{Cause, Failure, Sent};
 use crate::health::{PerMille, Signal};
 use crate::outcome::{Outcome, Reason, Source};
 use crate::policy::{Incorrect, Origin, Otherwise};
@@ -23,15 +23,17 @@ impl Flow {
     pub(super) fn head(&mut self, attempt: AttemptId, head: HeadFacts, now: Mono) -> State {
         self.listen(head, now);
         let declared = Failure::of_status(head.status, &self.route().rules);
-        if self.stood_in && (declared.is_some() || head.status >= 500) {
-            let unavailable =
-                Failure::new(FailureKind::Unavailable { status: head.status }, Phase::Head, Sent::Maybe);
-            return self.failed(declared.unwrap_or(unavailable), Some(head), now);
+        if self.stood_in {
+            if let Some(failure) = declared {
+                return self.failed(failure, Some(head), now);
+            }
+            if head.status >= 500 {
+                return self.unfit(head, now);
+            }
         }
         // A failure replaces an answer only where there is an alternative; too old an answer is none anywhere.
         if declared.is_none() && self.is_degraded_beyond_limit(head) {
-            let kind = FailureKind::Unavailable { status: head.status };
-            return self.failed(Failure::new(kind, Phase::Head, Sent::Maybe), Some(head), now);
+            return self.failed(Failure::of_old_answer(head.status), Some(head), now);
         }
         // A retry, or somebody who stands in, replaces a failure before the class's own alternative does.
         if let Some(failure) = declared {
@@ -86,22 +88,17 @@ impl Flow {
     pub(super) fn body(&mut self, attempt: AttemptId, head: HeadFacts, body: BodyFacts, now: Mono) -> State {
         let (correct, storable) = match body {
             BodyFacts::TooLarge => return State::Answer(self.pass(attempt, head, now)),
-            BodyFacts::Broken => {
-                return self.failed(
-                    Failure::new(FailureKind::Incomplete, Phase::Body, Sent::Maybe),
-                    None,
-                    now,
-                );
-            }
+            BodyFacts::Broken => return self.failed(Failure::of_broken_body(), None, now),
             BodyFacts::Whole { correct, storable } => (correct, storable),
         };
         if !correct {
             let incorrect =
                 self.route().rules.class.read().map_or(Incorrect::Propagate, |read| read.incorrect);
-            // Of somebody who stands in nothing is passed that the route does not accept.
-            if incorrect == Incorrect::Fallback || self.stood_in {
-                let kind = FailureKind::Declared { status: head.status };
-                return self.failed(Failure::new(kind, Phase::Body, Sent::Maybe), None, now);
+            if self.stood_in {
+                return self.unfit(head, now);
+            }
+            if incorrect == Incorrect::Fallback {
+                return self.failed(Failure::of_incorrect(head.status), None, now);
             }
             self.dependency().tally.answer();
             self.ended(false, false, now);
@@ -124,6 +121,16 @@ impl Flow {
         State::Answer(collected(attempt, account, copy))
     }
 
+    /// What somebody who stands in answered is none that this route may pass on. That is no failure of theirs: to those who
+    /// ask them for their own sake it is an answer like any other, and must not close the way to it.
+    fn unfit(&mut self, head: HeadFacts, now: Mono) -> State {
+        self.dependency().tally.answer();
+        self.ended(false, false, now);
+        self.cut = None;
+        let cause = Cause::Failed(Failure::of_incorrect(head.status));
+        State::Alternative { cause: self.cause.unwrap_or(cause) }
+    }
+
     /// The answer goes to the client as it comes.
     fn pass(&mut self, attempt: AttemptId, head: HeadFacts, now: Mono) -> Answer {
         if let Some(failure) = Failure::of_status(head.status, &self.route().rules) {
@@ -132,7 +139,7 @@ impl Flow {
         }
         self.end_retry();
         let began = self.ticket.take().map(|ticket| ticket.began(now, is_well(head.status)));
-        let streams = Streaming { from: self.asked, began, pays: pays(head.status) };
+        let streams = Streaming { from: self.asked, called: self.called, began, pays: pays(head.status) };
         self.as_it_is(attempt, head, Some(streams))
     }
 
@@ -239,7 +246,7 @@ impl Flow {
             }
             Err(refused) => match why {
                 Why::Cause(cause) => self.refuse(Reason::Copy(refused), Some(cause), rule),
-                Why::Capacity(_) => self.refuse(why.reason(), None, self.route().rules.origins.in_flight),
+                Why::Capacity(scope) => self.refuse(why.reason(), None, self.rule_of(scope)),
             },
         }
     }

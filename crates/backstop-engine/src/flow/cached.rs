@@ -45,6 +45,7 @@ impl Flow {
         let Some(rules) = self.route().rules.class.cached() else { return State::Place };
         let until = now.after(rules.timeout).min(self.attempt_end());
         if now >= until {
+            self.route().coverage.record(now, self.copy_known);
             return self.not_asked(NotAsked::TooLate);
         }
         match self.engine.cache(rules.cache).health.admit(now, true, entropy) {
@@ -183,6 +184,13 @@ impl Flow {
             self.dependency().health.signal(now, Signal::Backlog(backlog));
         }
         Ok(Some(permit))
+    }
+
+    /// The read is not made after all.
+    pub(super) fn put_back_fill(&self, fill: Option<ResourcePermit>, now: Mono) {
+        if let (Some(fills), Some(fill)) = (&self.route().fills, fill) {
+            fills.budget.put_back(fill, now);
+        }
     }
 
     pub(super) fn fill_ended(&self, end: FillEnd) {

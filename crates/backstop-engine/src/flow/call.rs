@@ -1,8 +1,9 @@
 //! From a place at a dependency to its call, and what follows if it fails.
 //!
 //! The order in which a call takes what it needs: a look at the breaker and the ramp (whoever may not go need not wait), a
-//! place of its class's share at the dependency, the breaker's ticket, the dependency's resources. All of them at once, or
-//! the place after a bounded wait. What was taken comes back on every way on which the call is not made.
+//! place of its class's share at the dependency, the breaker's ticket, the route's budget of reads behind a cache, the
+//! dependency's resources. All of them at once, or the place after a bounded wait. What was taken comes back on every way on
+//! which the call is not made; of a rate only if nobody else has taken since, and not once the driver has it.
 //!
 //! A failed call is made once more if the route says that Backstop owns the retries and [`retry`](crate::retry) allows it.
 //! After that another dependency may stand in, if the route names one and [`alternative`](crate::alternative) allows it;
@@ -102,6 +103,7 @@ impl Flow {
             Ok(resources) => resources,
             Err((position, _)) => {
                 self.full_resource = dependency.rules.uses.get(position).copied();
+                self.put_back_fill(fill, now);
                 unused(ticket);
                 return Err(NotAsked::ResourceFull);
             }
@@ -111,6 +113,7 @@ impl Flow {
         let id = AttemptId(self.attempts);
         self.trace.note(now, Origin::NONE, Note::Called(id));
         self.dependency().tally.attempt();
+        let probe = ticket.as_ref().and_then(Ticket::probe_place);
         self.ticket = ticket;
         self.waited_before = self.client_waited;
         self.held = None;
@@ -125,7 +128,7 @@ impl Flow {
             id,
             dependency: self.asked,
             number: self.facts.attempt.saturating_add(if is_own { self.tries - 1 } else { 0 }),
-            places: Places::new(permit, resources, self.stand_in.take(), fill),
+            places: Places::new(permit, resources, self.stand_in.take(), fill, probe),
             until: self.attempt_end(),
             end: self.deadline.end(),
             abandon_hold: self.route().rules.abandon_hold,
@@ -163,9 +166,6 @@ impl Flow {
 
     /// The attempt failed: counted against the dependency, made once more if that may help, and then the alternative.
     pub(super) fn failed(&mut self, failure: Failure, head: Option<HeadFacts>, now: Mono) -> State {
-        if failure.kind.is_late() {
-            self.dependency().watched.iter().for_each(|watched| watched.late(self.called));
-        }
         self.count_failure(failure, head, now);
         self.cut = None;
         let cause = Cause::Failed(failure);
@@ -183,6 +183,7 @@ impl Flow {
         let entropy = self.draw();
         let dependency = self.dependency();
         dependency.tally.failure(failure.kind);
+        dependency.was_late(failure, self.called);
         if let Some(after) = head.and_then(|head| head.retry_after) {
             dependency.health.raise_open(now, now.after(after));
         }
@@ -194,10 +195,9 @@ impl Flow {
 
     /// A retry has ended, or is not made after all: then its payment goes back.
     pub(super) fn end_retry(&mut self) {
-        if let Some(retry) = self.retry.take()
-            && !retry.is_made
-        {
-            self.own_dependency().retries.give_back();
+        if let Some(retry) = self.retry.take() {
+            let retries = &self.own_dependency().retries;
+            if retry.is_made { retries.was_made() } else { retries.give_back() }
         }
     }
 
@@ -260,10 +260,17 @@ impl Flow {
         self.not_asked(reason)
     }
 
+    /// Whoever should have stood in is not called after all.
+    pub(super) fn put_back_stand_in(&mut self) {
+        if let Some(permit) = self.stand_in.take() {
+            self.dependency().stand_in.put_back(permit);
+        }
+    }
+
     /// The dependency was not asked: if it had failed before, that stays the cause.
     pub(super) fn not_asked(&mut self, reason: NotAsked) -> State {
         self.end_retry();
-        self.stand_in = None;
+        self.put_back_stand_in();
         let cause = *self.cause.get_or_insert(Cause::NotAsked(reason));
         State::Alternative { cause }
     }

@@ -9,7 +9,11 @@
 //!   before that are held back now: they come back as well. Where several processes with this policy stand side by side,
 //!   each knows only its own, and gives away only its part of the rate
 //!
-//! Each resource has slots of its own, whoever of its users refuses; who uses several gets the latest of their slots.
+//! Each resource has slots of its own, whoever of its users refuses; who uses several gets the latest of their slots. What a
+//! route may read behind a cache is one of them: where it has a rate, nobody is called back sooner than that can bear, and
+//! where it has none, nobody is told who may have been refused by it.
+
+use std::sync::Arc;
 
 use crate::engine::DependencyState;
 use crate::failure::{Cause, NotAsked};
@@ -35,16 +39,29 @@ impl Flow {
             NotAsked::Ramping | NotAsked::ResourceFull => known_up.unwrap_or(self.seen),
             NotAsked::DependencyFull | NotAsked::PoolTimeout | NotAsked::TooLate => return None,
         };
-        self.slot(own, known_up)
+        let budget = self.route().fills.as_ref().filter(|_| self.reads()).map(|fills| &fills.budget);
+        // Every process with this policy has a budget of its own.
+        let budget = budget.map(|budget| (budget.spare_per_second(self.seen, 1), budget));
+        let budget = match budget {
+            Some((None, _)) if reason == NotAsked::ResourceFull => return None,
+            Some((spare, budget)) => spare.map(|spare| (spare, budget)),
+            None => None,
+        };
+        self.slot(own, budget, known_up)
     }
 
-    fn slot(&self, own: &DependencyState, known_up: Mono) -> Option<u32> {
+    fn slot(
+        &self,
+        own: &DependencyState,
+        budget: Option<(f64, &Arc<Resource>)>,
+        known_up: Mono,
+    ) -> Option<u32> {
         let uses = || own.rules.uses.iter().zip(&own.resources);
-        let limited = || uses().filter_map(|(id, used)| Some((self.spare(*id, used)?, used)));
+        let limited = || uses().filter_map(|(id, used)| Some((self.spare(*id, used)?, used))).chain(budget);
         // The tightest first: if it has no slot to give, none of the others gives one away for nothing.
         let (spare, tightest) = limited().min_by(|(one, _), (other, _)| one.total_cmp(other))?;
         let mut seconds = tightest.come_back.assign(self.seen, known_up, spare)?;
-        for (spare, used) in limited().filter(|(_, used)| !std::sync::Arc::ptr_eq(used, tightest)) {
+        for (spare, used) in limited().filter(|(_, used)| !Arc::ptr_eq(used, tightest)) {
             seconds = seconds.max(used.come_back.assign(self.seen, known_up, spare)?);
         }
         Some(seconds)

@@ -205,22 +205,29 @@ impl Flow {
     /// A limit refused: the lane for alternatives, where the route has one, or no answer but a refusal.
     fn over_limit(&mut self, scope: Scope, process: Option<Permit>, now: Mono) -> State {
         let origins = self.route().rules.origins;
-        let rule = match scope {
-            Scope::Route => origins.in_flight,
-            Scope::Process | Scope::ProcessShare | Scope::FallbackLane => Origin::NONE,
-        };
+        let rule = self.rule_of(scope);
         self.trace.note(now, rule, Note::Refused(scope));
         let why = Why::Capacity(scope);
         if self.route().rules.fallback_in_flight > 0 && self.has_alternative() {
             let Some(lane) = self.route().fallback_lane.try_acquire(Turn::Newcomer, Excess::Refuse) else {
                 let reason = Reason::Capacity(Scope::FallbackLane);
-                return State::Answer(self.refuse(reason, None, origins.fallback_in_flight));
+                return State::Answer(self.refuse(reason, None, self.rule_of(Scope::FallbackLane)));
             };
             self.places = [process, Some(lane)];
             self.trace.note(now, origins.fallback_in_flight, Note::FallbackLane);
             return self.look_for_alternative(why);
         }
         State::Answer(self.refuse(why.reason(), None, rule))
+    }
+
+    /// The limit that refused.
+    pub(super) fn rule_of(&self, scope: Scope) -> Origin {
+        let origins = self.route().rules.origins;
+        match scope {
+            Scope::Process | Scope::ProcessShare => self.engine.process_origin(),
+            Scope::Route => origins.in_flight,
+            Scope::FallbackLane => origins.fallback_in_flight,
+        }
     }
 
     /// Whether the request only reads the resource.

@@ -129,6 +129,8 @@ pub struct Settlement {
 #[derive(Clone, Copy, Debug)]
 pub struct Streaming {
     pub(super) from: DependencyId,
+    /// When the call began.
+    pub(super) called: Mono,
     /// How it was counted when it began.
     pub(super) began: Option<Began>,
     /// Whether it pays for retries once it is complete.
@@ -191,9 +193,10 @@ impl Settlement {
     /// The dependency broke off in the middle of a streamed answer.
     pub fn break_off(mut self, failure: Failure) {
         self.settled = true;
-        if let Some(Streaming { from, began, .. }) = self.streaming {
+        if let Some(Streaming { from, called, began, .. }) = self.streaming {
             let dependency = self.engine.dependency(from);
             dependency.tally.failure(failure.kind);
+            dependency.was_late(failure, called);
             if let Some(began) = began {
                 dependency.health.broke_off(began);
             }

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use crate::admission::{ClassShare, Permit};
+use crate::alternative::StandInPermit;
 use crate::composed::PartFacts;
 use crate::failure::{Cause, Failure, NotAsked};
+use crate::health::ProbePlace;
 use crate::policy::DependencyId;
 use crate::resource::{ResourcePermit, ResourcePermits};
 use crate::snapshot::CopyFacts;
@@ -104,33 +106,40 @@ pub struct Places {
     _dependency: Permit,
     _resources: ResourcePermits,
     /// Its part of what was verified, of a dependency that stands in.
-    _stand_in: Option<Permit>,
+    _stand_in: Option<StandInPermit>,
     /// Its part of what may be read for a shared cache.
     _fill: Option<ResourcePermit>,
+    /// Its place among those that try a dependency that was open.
+    _probe: Option<ProbePlace>,
 }
 
 impl Places {
     pub(super) const fn new(
         dependency: Permit,
         resources: ResourcePermits,
-        stand_in: Option<Permit>,
+        stand_in: Option<StandInPermit>,
         fill: Option<ResourcePermit>,
+        probe: Option<ProbePlace>,
     ) -> Self {
-        Self { _dependency: dependency, _resources: resources, _stand_in: stand_in, _fill: fill }
+        Self {
+            _dependency: dependency,
+            _resources: resources,
+            _stand_in: stand_in,
+            _fill: fill,
+            _probe: probe,
+        }
     }
-}
 
-impl Places {
     /// What a call that is nobody's request takes up.
     pub const fn of_a_probe(dependency: Permit, resources: ResourcePermits) -> Self {
-        Self::new(dependency, resources, None, None)
+        Self::new(dependency, resources, None, None, None)
     }
 }
 
 impl From<Permit> for Places {
     /// A place at a dependency alone.
     fn from(dependency: Permit) -> Self {
-        Self::new(dependency, ResourcePermits::default(), None, None)
+        Self::new(dependency, ResourcePermits::default(), None, None, None)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::time::{Mono, duration_ns};
 
 const BURST: Duration = Duration::from_millis(100);
 /// One call per second is always given: with less, a recovery would never have seen enough to go on.
-const MIN_MILLI: u64 = 1000;
+pub(super) const MIN_MILLI: u64 = 1000;
 
 pub(super) struct Gate {
     due: AtomicU64,
@@ -54,6 +54,16 @@ fn next(due: u64, now: Mono, interval_ns: u64) -> Option<u64> {
 /// Nanoseconds between two calls at this many thousandths of a call per second.
 pub(super) fn interval_ns(milli: u64) -> u64 {
     (1_000_000_000_000 / milli.max(MIN_MILLI)).max(1)
+}
+
+/// Calls in this time, one interval apart.
+pub(super) fn calls_in(time: Duration, interval_ns: u64) -> u64 {
+    duration_ns(time) / interval_ns.max(1)
+}
+
+/// The most that pass in this time: those, and a burst.
+pub(super) fn most_in(time: Duration, interval_ns: u64) -> u64 {
+    duration_ns(time).saturating_add(interval_ns.max(duration_ns(BURST))) / interval_ns.max(1)
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::ramp::Move;
+use super::probe_place::ProbePlace;
+use super::ramp::{Given, Move};
 use super::window::WindowCount;
 use super::word::{Kind, Order, Word};
 use super::{Health, WATCH};
@@ -16,7 +17,7 @@ const GREEN_FAILURES: u64 = 2;
 /// What a call was admitted under.
 pub(super) struct Call {
     pub(super) generation: u32,
-    pub(super) slot: Option<u32>,
+    pub(super) probe: Option<ProbePlace>,
     pub(super) admitted: Mono,
     /// How long the client kept the call waiting for the request's own content.
     pub(super) client_waited: Duration,
@@ -82,15 +83,15 @@ impl Health {
         let lasted = call.admitted.until(now).saturating_sub(call.client_waited);
         let is_slow = lasted > self.rules.slow;
         if end == End::Abandoned && !is_slow {
-            return self.free(call);
+            return;
         }
         let failed = end == End::Failed;
         self.window.record(call.generation, now, failed, is_slow);
         if failed || is_slow {
             self.bad_at.fetch_max(now.as_ns(), Ordering::Relaxed);
         }
-        if call.slot.is_some() {
-            return self.probed(call, end, is_slow, now);
+        if let Some(place) = &call.probe {
+            return self.probed(call, place, end, is_slow, now);
         }
         let in_a_row = match end {
             End::Failed => self.streak.failed(call.generation, now),
@@ -133,11 +134,6 @@ impl Health {
         }
         self.weigh(word, now, in_a_row, entropy);
         self.advance(now);
-    }
-
-    /// A call came to nothing that could be said of the dependency.
-    pub(super) fn says_nothing(&self, call: &Call) {
-        self.free(call);
     }
 
     /// Whether what was counted opens the breaker.
@@ -194,7 +190,7 @@ impl Health {
     }
 
     /// A probe ended with something to count.
-    fn probed(&self, call: &Call, end: End, is_slow: bool, now: Mono) {
+    fn probed(&self, call: &Call, place: &ProbePlace, end: End, is_slow: bool, now: Mono) {
         if end == End::Failed || is_slow {
             if self.state.take(call.generation) {
                 self.open(now, call.entropy);
@@ -202,12 +198,12 @@ impl Health {
             return;
         }
         if end != End::Answered {
-            return self.free(call);
+            return place.free();
         }
-        self.end_probe(call);
+        let Some(slot) = place.take() else { return };
         let needed = self.slots();
         let changed = self.state.within(call.generation, |word| {
-            let counted = word.without_slot(call.slot.unwrap_or(0)).with_success();
+            let counted = word.without_slot(slot).with_success();
             Some(if counted.successes() >= needed { counted.moving() } else { counted })
         });
         // Who finds it moving is not the one who moves it: a trip, or an earlier success that was enough.
@@ -218,17 +214,13 @@ impl Health {
     }
 
     /// Gives a probe's slot back.
-    fn free(&self, call: &Call) {
-        if let Some(slot) = call.slot {
-            self.end_probe(call);
-            let _over = self.state.within(call.generation, |word| Some(word.without_slot(slot)));
-        }
+    pub(super) fn free_slot(&self, generation: u32, slot: u32) {
+        let _over = self.state.within(generation, |word| Some(word.without_slot(slot)));
     }
 
-    fn end_probe(&self, call: &Call) {
-        if let Some(slot) = call.slot {
-            self.probes.end(call.generation, slot, call.admitted);
-        }
+    /// A probe is about to leave its slot, and is no longer waited for.
+    pub(super) fn end_probe(&self, generation: u32, slot: u32, admitted: Mono) {
+        self.probes.end(generation, slot, admitted);
     }
 
     /// A call was not made.
@@ -237,9 +229,8 @@ impl Health {
         if word.generation() != call.generation {
             return;
         }
-        if call.slot.is_some() {
-            self.counters.probes.take_back();
-            return self.free(call);
+        if let Some(place) = &call.probe {
+            return place.free();
         }
         match word.settled() {
             Kind::Closed => self.rate.uncount(call.admitted),
@@ -273,7 +264,12 @@ impl Health {
         if !is_due() || !self.state.take(generation) {
             return;
         }
-        let to = if is_due() { self.ramp.judge(generation, now, rules, &self.signals) } else { Move::Hold };
+        let judge = || {
+            let refused = self.counters.refused_ramping.get();
+            let given = Given { baseline_milli: self.baseline_milli(), refused };
+            self.ramp.judge(generation, now, rules, &self.signals, given)
+        };
+        let to = if is_due() { judge() } else { Move::Hold };
         match to {
             Move::Trip => return self.open(now, self.entropy.load(Ordering::Relaxed)),
             Move::Full => {
@@ -282,6 +278,10 @@ impl Health {
                 return self.publish(Kind::Watch, now);
             }
             Move::Up => self.counters.step_ups.add(),
+            Move::More { baseline_milli } => {
+                self.counters.step_ups.add();
+                self.rate.set_frozen(baseline_milli);
+            }
             Move::Back => self.counters.step_backs.add(),
             Move::Hold => {}
         }
@@ -338,7 +338,7 @@ impl Health {
             }
             Kind::Ramp => {
                 if let Some(rules) = &self.recovery {
-                    self.ramp.begin(now, rules);
+                    self.ramp.begin(now, rules, self.counters.refused_ramping.get());
                 }
                 self.opening.asks_no_more();
             }

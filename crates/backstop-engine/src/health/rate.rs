@@ -22,7 +22,8 @@ pub(super) struct Rate {
     present: AtomicU64,
     // Millionths of a call per second (56 bits) and the seconds behind them (8 bits).
     mean: AtomicU64,
-    // The mean when the last incident began, in thousandths; zero while it is unknown.
+    // The mean when the last incident began, or what its recovery showed to be wanted since, in thousandths; zero while
+    // it is unknown.
     frozen: AtomicU64,
 }
 
@@ -65,16 +66,17 @@ impl Rate {
     pub(super) fn freeze(&self) {
         let word = self.mean.load(Ordering::Relaxed);
         if word & seconds_mask() >= KNOWN_AFTER {
-            self.frozen.store(((word >> SECONDS_BITS) + 500) / 1000, Ordering::Relaxed);
+            // Next to nothing is known all the same, and zero is not.
+            self.frozen.store((((word >> SECONDS_BITS) + 500) / 1000).max(1), Ordering::Relaxed);
         }
     }
 
-    /// Sets what was known before, in thousandths of a call per second.
-    pub(super) fn restore(&self, milli: u64) {
+    /// Sets what is known from elsewhere, in thousandths of a call per second.
+    pub(super) fn set_frozen(&self, milli: u64) {
         self.frozen.store(milli, Ordering::Relaxed);
     }
 
-    /// Thousandths of a call per second before the incident, if known.
+    /// Thousandths of a call per second before the incident, or what is known to be wanted since.
     pub(super) fn frozen_milli(&self) -> Option<u64> {
         Some(self.frozen.load(Ordering::Relaxed)).filter(|&milli| milli > 0)
     }

@@ -88,7 +88,7 @@ impl Health {
         // What was written down may be damaged: it opens for no longer than a live breaker could.
         let rest_max = opening::spread(self.rules.open_max, u64::MAX).max(opening::ASKED_MAX);
         self.opening.restore(now.after(rest.min(rest_max)), saved.trips);
-        self.rate.restore(saved.rate_milli);
+        self.rate.set_frozen(saved.rate_milli);
         self.latency.restore(duration_ns(saved.p95));
         let watch = saved.rest.saturating_sub(elapsed).min(WATCH);
         self.watch_until.store(now.after(watch).as_ns(), Ordering::Release);

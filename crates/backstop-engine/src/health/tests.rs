@@ -11,5 +11,7 @@ mod rate;
 mod reference;
 mod simulation;
 mod support;
+mod told;
 
-pub(crate) use reference::{Admitted, Begun, Fate, Reference, Seen};
+pub(crate) use reference::Reference;
+pub(crate) use told::{Admitted, Begun, Fate, Seen};

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::Health;
 use super::machine::{Began, Call, End};
+use super::probe_place::ProbePlace;
 use crate::time::Mono;
 
 /// The right to make one call, and the duty to say what came of it.
@@ -26,7 +27,8 @@ impl Ticket {
         admitted: Mono,
         entropy: u64,
     ) -> Self {
-        let call = Call { generation, slot, admitted, client_waited: Duration::ZERO, entropy };
+        let probe = slot.map(|slot| ProbePlace::new(health, generation, slot, admitted));
+        let call = Call { generation, probe, admitted, client_waited: Duration::ZERO, entropy };
         Self { health: Arc::clone(health), call, has_ended: false }
     }
 
@@ -63,7 +65,6 @@ impl Ticket {
     /// The client's own request was at fault: however long it took, nothing is known of the dependency.
     pub fn says_nothing(mut self) {
         self.has_ended = true;
-        self.health.says_nothing(&self.call);
     }
 
     /// It was given up: whoever waited for it left.
@@ -79,7 +80,12 @@ impl Ticket {
 
     /// Whether it tries a dependency that was open.
     pub fn is_probe(&self) -> bool {
-        self.call.slot.is_some()
+        self.call.probe.is_some()
+    }
+
+    /// A probe's place, to be kept for as long as the dependency works for the call. An answer gives it back at once.
+    pub fn probe_place(&self) -> Option<ProbePlace> {
+        self.call.probe.clone()
     }
 
     /// The generation that it was admitted under. What comes of it in a later one changes nothing.

@@ -7,7 +7,7 @@ use crate::sync::{AtomicU64, Ordering};
 pub struct Totals {
     /// Times it was opened, failed trials included; an operator's order is none.
     pub trips: u64,
-    /// Calls that tried it.
+    /// Calls let through to try it.
     pub probes: u64,
     /// Calls refused while it was open.
     pub refused_open: u64,
@@ -30,11 +30,7 @@ impl Counter {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn take_back(&self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    fn get(&self) -> u64 {
+    pub(super) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Both are kept as sums that lose one part in 3600 with each second told, so that an hour ago counts for 37 % of now.
 //! Their quotient is a moving average in which every request weighs the same: a quiet night does not outweigh a day.
-//! Nothing is fed while there is an incident.
+//! Nothing is fed while there is an incident; but the usual share of hits is forgotten when it has lastingly become lower.
 
 use super::sample::Sample;
 
@@ -42,6 +42,21 @@ impl Baseline {
         self.requests = self.requests * kept + sample.counts.requests() as f64;
         self.hits = self.hits * kept + lookups.hits.min(lookups.total) as f64;
         self.lookups = self.lookups * kept + lookups.total as f64;
+    }
+
+    /// What is usual of both: sums add up.
+    pub(super) fn with(&self, other: &Self) -> Self {
+        Self {
+            fallback: self.fallback + other.fallback,
+            requests: self.requests + other.requests,
+            hits: self.hits + other.hits,
+            lookups: self.lookups + other.lookups,
+        }
+    }
+
+    /// Nothing is known of hits until more look-ups are told.
+    pub(super) fn forget_hits(&mut self) {
+        (self.hits, self.lookups) = (0.0, 0.0);
     }
 
     /// The same, or nothing known where the numbers make no sense: they come from a file.

@@ -14,6 +14,9 @@
 //!
 //! A state counts from the tick that told it first. A break of ten seconds or less leaves the phase as it is, but the
 //! five minutes begin anew: they are meant to be unbroken.
+//!
+//! Fewer hits than usual, and nothing else, for five minutes without a break are what is usual from then on: a service may
+//! have come back with another use of its cache, and a bound that is never kept again would keep the incident for ever.
 
 use std::time::Duration;
 
@@ -60,6 +63,8 @@ impl Phase {
 pub(super) struct Progress {
     green_since: Option<Mono>,
     amber_since: Option<Mono>,
+    /// Since when there are fewer hits than usual and nothing else is wrong.
+    hits_alone_since: Option<Mono>,
     worst_share: f64,
 }
 
@@ -68,6 +73,14 @@ impl Progress {
     pub(super) fn interrupt(&mut self) {
         self.green_since = None;
         self.amber_since = None;
+        self.hits_alone_since = None;
+    }
+
+    /// Whether fewer hits than usual have been all that is wrong for so long that they are usual now.
+    pub(super) fn fewer_hits_are_usual(&mut self, signals: Signals, now: Mono) -> bool {
+        let are_alone = signals == Signals::GREEN.with(Signal::HitRatio);
+        self.hits_alone_since = are_alone.then(|| self.hits_alone_since.unwrap_or(now));
+        self.hits_alone_since.and_then(|since| now.since(since)).is_some_and(|lasted| lasted >= GREEN_TO_END)
     }
 
     /// The phase after this tick.

@@ -92,6 +92,15 @@ impl Record {
         }
     }
 
+    /// Makes its number so much higher.
+    pub(super) fn number_from(&mut self, first: u64) {
+        if let Some((date, number)) = self.id.rsplit_once('-')
+            && let Ok(number) = number.parse::<u64>()
+        {
+            self.id = format!("{date}-{}", number.saturating_add(first)).into();
+        }
+    }
+
     /// How long it took to be certain.
     pub fn time_to_detect(&self) -> Duration {
         self.detected.since(&self.began)

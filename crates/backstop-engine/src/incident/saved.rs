@@ -5,6 +5,8 @@
 //! - The boot clock of another boot is compared with nothing. Then the date tells how long the gap was, and never a
 //!   negative time.
 //! - What is usual is kept, the last minute is not.
+//! - What could not be read at the start may be read later. Incidents of the time in between come after those that were
+//!   written down, with numbers that go on from theirs; of two that have not ended, the later one goes on.
 //! - Data from a file is cut to the same bounds as everything else.
 
 use crate::time::Now;
@@ -66,6 +68,31 @@ impl Incidents {
             }
         }
         incidents
+    }
+
+    /// Takes up what was written down before any of this began, and was not read then.
+    pub fn take_up_late(&mut self, saved: Saved, now: Now) {
+        let last_known = saved.last_tick;
+        let mut all = Self::restore(saved, now);
+        let first_number = all.begun;
+        if self.current.is_some()
+            && let Some(mut earlier) = all.current.take()
+        {
+            earlier.phase = Phase::Ended;
+            earlier.ended = Some(last_known.unwrap_or(earlier.detected));
+            all.keep(earlier);
+        }
+        for mut record in std::mem::take(&mut self.ended) {
+            record.number_from(first_number);
+            all.keep(record);
+        }
+        self.ended = all.ended;
+        self.begun = self.begun.saturating_add(first_number);
+        self.baseline = self.baseline.with(&all.baseline);
+        match &mut self.current {
+            Some(record) => record.number_from(first_number),
+            none => *none = all.current,
+        }
     }
 
     /// Keeps an incident that has ended; the oldest is forgotten beyond [`ENDED_MAX`].

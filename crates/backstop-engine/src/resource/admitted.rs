@@ -35,6 +35,15 @@ impl Admitted {
         });
     }
 
+    /// What was recorded at this moment was not one. A second that is over keeps it.
+    pub(super) fn take_back(&self, now: Mono) {
+        let second = second_of(now);
+        let Some(bucket) = self.bucket(second) else { return };
+        let _over = bucket.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |word| {
+            (word >> COUNT_BITS == second && word as u32 > 0).then(|| word - 1)
+        });
+    }
+
     /// The mean of the last whole seconds, the present one left out.
     pub(super) fn per_second(&self, now: Mono) -> f64 {
         let present = second_of(now);

@@ -50,6 +50,7 @@ pub struct Budget {
     level: AtomicU64,
     in_flight: Arc<Limit>,
     spent: AtomicU64,
+    made: AtomicU64,
     exhausted: AtomicU64,
 }
 
@@ -63,6 +64,7 @@ impl Budget {
             level: AtomicU64::new(u64::from(rules.initial_thousandths).min(capacity)),
             in_flight: Arc::new(Limit::new(u32::MAX)),
             spent: AtomicU64::new(0),
+            made: AtomicU64::new(0),
             exhausted: AtomicU64::new(0),
         }
     }
@@ -107,6 +109,11 @@ impl Budget {
         self.spent.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// A retry was made, and has ended.
+    pub fn was_made(&self) {
+        self.made.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// What is saved, in thousandths of a retry.
     pub fn level_thousandths(&self) -> u64 {
         self.level.load(Ordering::Relaxed)
@@ -120,6 +127,11 @@ impl Budget {
     /// Retries paid for so far, but for those whose payment was given back.
     pub fn spent(&self) -> u64 {
         self.spent.load(Ordering::Relaxed)
+    }
+
+    /// Retries that were made and have ended: a number that only grows, unlike [`spent`](Self::spent).
+    pub fn made(&self) -> u64 {
+        self.made.load(Ordering::Relaxed)
     }
 
     /// Retries that could not be paid for so far.

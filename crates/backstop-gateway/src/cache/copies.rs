@@ -31,18 +31,6 @@ pub enum Cached {
     Damaged,
 }
 
-impl Cached {
-    /// It as one word.
-    pub const fn token(&self) -> &'static str {
-        match self {
-            Self::Hit(_) => "hit",
-            Self::Absent => "absent",
-            Self::OtherVariant => "other_variant",
-            Self::Damaged => "damaged",
-        }
-    }
-}
-
 impl Lane {
     /// The copy for a request, if there is one.
     ///

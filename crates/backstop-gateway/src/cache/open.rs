@@ -18,7 +18,7 @@ use super::error::CacheError;
 use super::thread::Lane;
 use crate::upstream::Address;
 use crate::upstream::checkout::connect;
-use crate::upstream::resolve::Known;
+use crate::upstream::resolve::Asked;
 
 /// After how long a name is looked up again. What was found before goes on being used meanwhile.
 const REFRESH: Duration = Duration::from_secs(5);
@@ -72,19 +72,11 @@ impl Lane {
             (Some(Address::Name { .. }), Some(Some(name))) => name,
             _ => return [].into(),
         };
-        let now = shared.clock.mono();
-        let (known, lookup) = match name.known(now, REFRESH) {
-            Known::Addresses(addresses, lookup) => (Ok(addresses), lookup),
-            Known::Nothing { lookups, lookup } => (Err(lookups), lookup),
-        };
-        if let Some(lookup) = lookup {
-            self.spawn(lookup.run(shared.clock.clone()));
-        }
-        match known {
-            Ok(addresses) => addresses,
-            Err(lookups) => {
-                let end = now.after(shared.settings.connect);
-                let found = within(name.wait(lookups), &shared.clock, end).await;
+        match name.ask(&shared.clock, REFRESH, &self.0.tasks) {
+            Asked::Known(addresses) => addresses,
+            Asked::Waits(waits) => {
+                let end = shared.clock.mono().after(shared.settings.connect);
+                let found = within(waits.found(), &shared.clock, end).await;
                 found.flatten().unwrap_or_else(|| [].into())
             }
         }

@@ -2,20 +2,20 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use backstop::clock::Clock;
 use backstop_engine::time::Mono;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 
 use super::connection::Connection;
 use super::counts::{Counts, Ended, Tally, add};
 use super::error::CacheError;
 use super::link::Link;
 use super::settings::CacheSettings;
+use crate::tasks::Tasks;
 use crate::upstream::Address;
 use crate::upstream::resolve::Name;
 
@@ -58,8 +58,6 @@ impl Shared {
 #[derive(Clone)]
 pub struct Lane(pub(super) Rc<Thread>);
 
-type Task = Pin<Box<dyn Future<Output = ()>>>;
-
 /// What one thread has.
 pub(super) struct Thread {
     pub(super) shared: Arc<Shared>,
@@ -67,19 +65,13 @@ pub(super) struct Thread {
     pub(super) link: RefCell<Link<Connection>>,
     /// An opening has ended.
     pub(super) opened: Notify,
-    tasks: mpsc::UnboundedSender<Task>,
+    pub(super) tasks: Tasks,
 }
 
 impl Lane {
     pub(super) fn new(shared: Arc<Shared>, entropy: u64) -> Self {
-        let (tasks, mut received) = mpsc::unbounded_channel::<Task>();
-        tokio::task::spawn_local(async move {
-            while let Some(task) = received.recv().await {
-                tokio::task::spawn_local(task);
-            }
-        });
         let (tally, link) = (shared.add_tally(), RefCell::new(Link::new(entropy)));
-        Self(Rc::new(Thread { shared, tally, link, opened: Notify::new(), tasks }))
+        Self(Rc::new(Thread { shared, tally, link, opened: Notify::new(), tasks: Tasks::of_this_thread() }))
     }
 
     pub(super) fn shared(&self) -> &Shared {
@@ -90,10 +82,9 @@ impl Lane {
         Rc::downgrade(&self.0)
     }
 
-    /// Has a task driven on this thread. It may be called from a destructor, also when the thread drives nothing any
-    /// more: then the task is dropped.
+    /// Has a task driven on this thread.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + 'static) {
-        let _dropped_if_stopped = self.0.tasks.send(Box::pin(task));
+        self.0.tasks.spawn(task);
     }
 }
 

@@ -26,8 +26,10 @@ impl Everything {
         self.commands(encoder)
     }
 
+    /// Without the feature there is no cache to ask.
     #[cfg(not(feature = "redis"))]
     fn commands(&self, _: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let crate::caches::Caches = self.0.caches;
         Ok(())
     }
 

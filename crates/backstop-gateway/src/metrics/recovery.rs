@@ -85,7 +85,7 @@ impl Everything {
         let help = "Calls made once more, and those for which no earlier success could pay";
         let mut retries = series(encoder, "backstop_retries", help, MetricType::Counter)?;
         for dependency in self.0.backstop.engine().dependencies() {
-            let counts = [("made", dependency.retries.spent()), ("unpaid", dependency.retries.exhausted())];
+            let counts = [("made", dependency.retries.made()), ("unpaid", dependency.retries.exhausted())];
             for (result, count) in counts {
                 retries.count(&vec![("dependency", &*dependency.rules.name), ("result", result)], count)?;
             }

@@ -3,6 +3,9 @@
 //! Nobody waits for it who has a request to answer. For each file only the newest text waits to be written. What could
 //! not be written is tried again, every second and as soon as anything else could be; meanwhile it is counted, and said
 //! once in the log. What waits is bounded: beyond that the first by name is lost.
+//!
+//! A folder that could not be held at the start has not been read. Before anything is written into it, it is: what is there
+//! is an earlier process's, and of it more than a fresh process knows.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -32,16 +35,21 @@ struct Job {
     told: Option<oneshot::Sender<bool>>,
 }
 
-#[derive(Debug, Default)]
+/// Takes up what lies in the folder.
+type TakeUp = Box<dyn FnOnce(&Folder) + Send>;
+
+#[derive(Default)]
 struct Queue {
     jobs: BTreeMap<Box<str>, Job>,
     failed: BTreeMap<Box<str>, Job>,
     trouble: Option<Box<str>>,
+    /// Before the first write.
+    take_up: Option<TakeUp>,
     is_closing: bool,
     has_ended: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Shared {
     queue: Mutex<Queue>,
     changed: Condvar,
@@ -50,7 +58,6 @@ struct Shared {
 }
 
 /// The hand that gives it files. The thread ends when this is dropped.
-#[derive(Debug)]
 pub(crate) struct Keeper {
     shared: Arc<Shared>,
 }
@@ -65,6 +72,12 @@ impl Keeper {
         let work = Arc::clone(&shared);
         std::thread::Builder::new().name("backstop-state".into()).spawn(move || work.run(folder))?;
         Ok(Self { shared })
+    }
+
+    /// Has what lies in the folder taken up as soon as it can be held, before anything is written into it. Meant for before
+    /// the first write.
+    pub(crate) fn take_up_first(&self, take_up: impl FnOnce(&Folder) + Send + 'static) {
+        self.shared.lock().take_up = Some(Box::new(take_up));
     }
 
     /// Has a file written. Whoever waits for the answer hears whether it is durable.
@@ -108,6 +121,12 @@ impl Keeper {
     }
 }
 
+impl std::fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keeper").field("trouble", &self.trouble()).finish_non_exhaustive()
+    }
+}
+
 impl Drop for Keeper {
     fn drop(&mut self) {
         self.shared.lock().is_closing = true;
@@ -126,6 +145,7 @@ impl Queue {
 impl Shared {
     fn run(&self, mut folder: Folder) {
         while let Some((name, mut job)) = self.next() {
+            self.take_up(&mut folder, &name, &mut job);
             let done = match &job.work {
                 Work::Write(bytes) => folder.write(&name, bytes),
                 Work::Remove => folder.remove(&name),
@@ -140,8 +160,24 @@ impl Shared {
                 let _nobody_waits = told.send(is_durable);
             }
         }
+        // Whoever is told of the end finds the folder free.
+        drop(folder);
         self.lock().has_ended = true;
         self.changed.notify_all();
+    }
+
+    /// Before the first write into a folder that was not read. What is written of the same file because of that replaces what
+    /// was to be written without knowing of it.
+    fn take_up(&self, folder: &mut Folder, name: &str, job: &mut Job) {
+        let is_due = self.lock().take_up.is_some();
+        if !is_due || folder.hold().is_err() {
+            return;
+        }
+        let Some(take_up) = self.lock().take_up.take() else { return };
+        take_up(folder);
+        if let Some(newer) = self.lock().jobs.remove(name) {
+            job.work = newer.work;
+        }
     }
 
     fn next(&self) -> Option<(Box<str>, Job)> {
@@ -242,6 +278,28 @@ mod tests {
         assert!(keeper.close(BOUND));
         assert_eq!(fs::read_to_string(path.join("a.json")).unwrap(), "a");
         assert_eq!(keeper.trouble(), None);
+    }
+
+    /// Another process holds it at first, and leaves a file. The first write finds that, and knows of it.
+    #[test]
+    fn what_was_not_read_at_the_start_is_read_before_the_first_write() {
+        let place = tempfile::tempdir().unwrap();
+        let mut other = Folder::new(place.path());
+        other.write("a.json", b"theirs").unwrap();
+        let keeper = Arc::new(Keeper::start(Folder::new(place.path())).unwrap());
+        let hand = Arc::downgrade(&keeper);
+        keeper.take_up_first(move |folder| {
+            let found = folder.read("a.json").unwrap().unwrap();
+            drop(hand.upgrade().unwrap().write("a.json", format!("{found} and ours")));
+        });
+        assert_eq!(keeper.write("a.json", "ours".into()).blocking_recv(), Ok(false));
+        assert_eq!(other.read("a.json").unwrap().as_deref(), Some("theirs"));
+        drop(other);
+        assert_eq!(keeper.write("b.json", "b".into()).blocking_recv(), Ok(true));
+        assert!(keeper.close(BOUND));
+        let mut next = Folder::new(place.path());
+        next.hold().expect("it is free");
+        assert_eq!(next.read("a.json").unwrap().as_deref(), Some("theirs and ours"));
     }
 
     #[test]

@@ -23,7 +23,7 @@ use super::counts::Timed;
 use super::lease::{Flight, Lease};
 use super::places::Place;
 use super::pool::{Connection, Endpoint, Found};
-use super::resolve::{Known, Name};
+use super::resolve::{Asked, Name};
 use super::settings::Address;
 use super::upload::RequestBody;
 
@@ -135,19 +135,12 @@ impl<B: RequestBody> Lane<B> {
 
     async fn resolve(&self, name: &Arc<Name>, progress: &Progress) -> Result<Arc<[SocketAddr]>, Failure> {
         let (clock, refresh) = (&self.shared().clock, self.shared().settings.refresh);
-        let began = clock.mono();
-        let (known, lookup) = match name.known(began, refresh) {
-            Known::Addresses(addresses, lookup) => (Ok(addresses), lookup),
-            Known::Nothing { lookups, lookup } => (Err(lookups), lookup),
-        };
-        if let Some(lookup) = lookup {
-            self.spawn(lookup.run(clock.clone()));
-        }
-        match known {
-            Ok(addresses) => Ok(addresses),
-            Err(lookups) => {
+        match name.ask(clock, refresh, &self.0.tasks) {
+            Asked::Known(addresses) => Ok(addresses),
+            Asked::Waits(waits) => {
                 progress.enter(Phase::Resolve);
-                let found = name.wait(lookups).await;
+                let began = clock.mono();
+                let found = waits.found().await;
                 self.tally().took(Timed::Resolve, began, clock.mono());
                 found.ok_or(UNKNOWN)
             }

@@ -98,7 +98,7 @@ pub struct Counts {
     pub waiting: u32,
     /// Abandoned calls that go on occupying the dependency.
     pub abandoned_now: u64,
-    /// Calls abandoned so far, after the request was handed over and before the answer's head came.
+    /// Calls abandoned so far, after the request was handed over and before the answer's end came.
     pub abandoned: u64,
     /// Connections opened so far.
     pub opened: u64,

@@ -16,6 +16,8 @@ use backstop::clock::Clock;
 use backstop_engine::time::Mono;
 use tokio::sync::Notify;
 
+use crate::tasks::Tasks;
+
 /// One name.
 #[derive(Debug)]
 pub(crate) struct Name {
@@ -34,11 +36,32 @@ struct State {
 }
 
 /// What is known before anything is waited for.
-pub(crate) enum Known {
+enum Known {
     /// These; and, if so said, a lookup is due and is now the caller's to begin.
     Addresses(Arc<[SocketAddr]>, Option<Lookup>),
     /// Nothing; likewise. `lookups` have ended so far.
     Nothing { lookups: u64, lookup: Option<Lookup> },
+}
+
+/// Where a name points, or whoever waits for that.
+pub(crate) enum Asked<'a> {
+    /// It is known.
+    Known(Arc<[SocketAddr]>),
+    /// A lookup has to end first.
+    Waits(Waits<'a>),
+}
+
+/// One who waits for a lookup that is under way.
+pub(crate) struct Waits<'a> {
+    name: &'a Name,
+    lookups: u64,
+}
+
+impl Waits<'_> {
+    /// What the lookup brought. `None` if that is nothing.
+    pub(crate) async fn found(self) -> Option<Arc<[SocketAddr]>> {
+        self.name.wait(self.lookups).await
+    }
 }
 
 impl Name {
@@ -51,7 +74,20 @@ impl Name {
         self.state().last_good.as_ref().map(|(_, at)| *at)
     }
 
-    pub(crate) fn known(self: &Arc<Self>, now: Mono, refresh: Duration) -> Known {
+    /// Where it points, by a lookup that is at most `refresh` old if there can be one. What is to be looked up anew is handed
+    /// to `tasks`.
+    pub(crate) fn ask(self: &Arc<Self>, clock: &Clock, refresh: Duration, tasks: &Tasks) -> Asked<'_> {
+        let (asked, lookup) = match self.known(clock.mono(), refresh) {
+            Known::Addresses(addresses, lookup) => (Asked::Known(addresses), lookup),
+            Known::Nothing { lookups, lookup } => (Asked::Waits(Waits { name: self, lookups }), lookup),
+        };
+        if let Some(lookup) = lookup {
+            tasks.spawn(lookup.run(clock.clone()));
+        }
+        asked
+    }
+
+    fn known(self: &Arc<Self>, now: Mono, refresh: Duration) -> Known {
         let mut state = self.state();
         let due = state.last_good.is_none() || state.tried_at.is_none_or(|at| now >= at.after(refresh));
         let begin = due && !state.looking;
@@ -67,7 +103,7 @@ impl Name {
     }
 
     /// Waits until more than `lookups` have ended. `None` if that brought nothing.
-    pub(crate) async fn wait(&self, lookups: u64) -> Option<Arc<[SocketAddr]>> {
+    async fn wait(&self, lookups: u64) -> Option<Arc<[SocketAddr]>> {
         loop {
             let mut looked_up = pin!(self.looked_up.notified());
             looked_up.as_mut().enable();
@@ -90,13 +126,13 @@ impl Name {
 }
 
 /// A lookup under way. It ends when this is dropped, whatever it found.
-pub(crate) struct Lookup {
+struct Lookup {
     name: Arc<Name>,
     found: Option<(Arc<[SocketAddr]>, Mono)>,
 }
 
 impl Lookup {
-    pub(crate) async fn run(mut self, clock: Clock) {
+    async fn run(mut self, clock: Clock) {
         let name = Arc::clone(&self.name);
         let found = tokio::net::lookup_host((&*name.host, name.port)).await;
         self.found(found, &clock);

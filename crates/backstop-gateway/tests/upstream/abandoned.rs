@@ -42,6 +42,23 @@ async fn leave(lane: &Lane<Bytestream>, attempt: Attempt, origin: &Origin) {
     }
 }
 
+/// What is stated, and how long a call of ten seconds is then kept.
+const HOLDS: [(Option<Duration>, Duration); 2] =
+    [(Some(Duration::from_secs(3)), Duration::from_secs(3)), (None, Duration::from_secs(10))];
+
+/// The only call was given up now: its place comes back when this is over, and not a nanosecond sooner.
+async fn keeps_its_place_for(hold: Duration, world: &World) {
+    let nanosecond = Duration::from_nanos(1);
+    let_everything_run().await;
+    world.hand.advance(hold - nanosecond);
+    let_everything_run().await;
+    assert_eq!((world.limit.in_flight(), world.counts().open), (1, 1));
+    world.hand.advance(nanosecond);
+    world.until(|counts| counts.open == 0).await;
+    assert_eq!(world.limit.in_flight(), 0);
+    assert_eq!(world.counts().closed[Closed::Abandoned as usize], 1);
+}
+
 /// Gives everything that is ready the chance to go on.
 async fn let_everything_run() {
     for _ in 0..100 {
@@ -73,8 +90,7 @@ fn an_abandoned_call_keeps_its_place_until_the_origin_has_answered() {
 
 #[test]
 fn and_no_longer_than_the_hold() {
-    let nanosecond = Duration::from_nanos(1);
-    for (hold, length) in [(Some(3 * SECOND), 3 * SECOND), (None, 10 * SECOND)] {
+    for (hold, length) in HOLDS {
         let (origin, _never) = patient(OK.to_owned());
         on_a_thread(async {
             let world = World::new(origin.address, 1);
@@ -82,14 +98,7 @@ fn and_no_longer_than_the_hold() {
             let mut attempt = world.attempt();
             attempt.abandon_hold = hold;
             leave(&lane, attempt, &origin).await;
-            let_everything_run().await;
-            world.hand.advance(length - nanosecond);
-            let_everything_run().await;
-            assert_eq!((world.limit.in_flight(), world.counts().open), (1, 1));
-            world.hand.advance(nanosecond);
-            world.until(|counts| counts.open == 0).await;
-            assert_eq!(world.limit.in_flight(), 0);
-            assert_eq!(world.counts().closed[Closed::Abandoned as usize], 1);
+            keeps_its_place_for(length, &world).await;
         });
     }
 }
@@ -219,8 +228,7 @@ fn a_call_that_is_left_in_the_middle_of_its_answer_keeps_its_place_until_the_ans
 
 #[test]
 fn nor_longer_than_the_hold_in_the_middle_of_the_answer() {
-    let nanosecond = Duration::from_nanos(1);
-    for (hold, length) in [(Some(3 * SECOND), 3 * SECOND), (None, 10 * SECOND)] {
+    for (hold, length) in HOLDS {
         let (origin, _never) = halting();
         on_a_thread(async {
             let world = World::new(origin.address, 1);
@@ -228,14 +236,7 @@ fn nor_longer_than_the_hold_in_the_middle_of_the_answer() {
             let mut attempt = world.attempt();
             attempt.abandon_hold = hold;
             drop(lane.call(attempt, get(), &Progress::new()).await.expect("a head"));
-            let_everything_run().await;
-            world.hand.advance(length - nanosecond);
-            let_everything_run().await;
-            assert_eq!((world.limit.in_flight(), world.counts().open), (1, 1));
-            world.hand.advance(nanosecond);
-            world.until(|counts| counts.open == 0).await;
-            assert_eq!(world.limit.in_flight(), 0);
-            assert_eq!(world.counts().closed[Closed::Abandoned as usize], 1);
+            keeps_its_place_for(length, &world).await;
         });
     }
 }

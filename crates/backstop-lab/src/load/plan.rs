@@ -22,7 +22,6 @@ pub struct Plan {
     pub(crate) timeout: Duration,
     pub(crate) drain: Duration,
     pub(crate) kinds: Vec<Kind>,
-    pub(crate) selected: Vec<String>,
     pub(crate) samples_max: usize,
     pub(crate) on_sample: Option<OnSample>,
 }
@@ -40,7 +39,6 @@ impl Plan {
             timeout: Duration::from_secs(10),
             drain: Duration::from_secs(10),
             kinds: Vec::new(),
-            selected: vec!["backstop".to_owned(), "age".to_owned()],
             samples_max: 0,
             on_sample: None,
         }
@@ -78,13 +76,6 @@ impl Plan {
     #[must_use]
     pub fn kind(mut self, kind: Kind) -> Self {
         self.kinds.push(kind);
-        self
-    }
-
-    /// Keeps the value of this header line in each sample. Default: `backstop` and `age`.
-    #[must_use]
-    pub fn select_header(mut self, name: &str) -> Self {
-        self.selected.push(name.to_ascii_lowercase());
         self
     }
 

@@ -96,7 +96,7 @@ pub struct Sample {
     pub reason: Option<String>,
     /// `age` of the `Backstop` field, in whole seconds.
     pub age_s: Option<i64>,
-    /// Name in lower case and value of the selected header lines that the answer has.
+    /// Name in lower case and value of the header lines `backstop` and `age`, where the answer has them.
     pub headers: Vec<(String, String)>,
     /// Length of the body received.
     pub body_bytes: u64,

@@ -9,6 +9,9 @@ use crate::{
 
 use super::{Failure, Sample, queue::Job, run::Shared};
 
+/// The header lines that a sample keeps.
+const KEPT: [&str; 2] = ["backstop", "age"];
+
 /// Works until the queue is closed.
 pub(crate) async fn work(shared: Arc<Shared>) {
     let mut kept = None;
@@ -87,9 +90,9 @@ fn describe(shared: &Shared, response: &Response, sample: &mut Sample) {
         Ok(None) => {}
         Err(_) => sample.outcome = Some("unreadable".to_owned()),
     }
-    for name in &shared.plan.selected {
+    for name in KEPT {
         if let Some(value) = response.header(name) {
-            sample.headers.push((name.clone(), value.to_owned()));
+            sample.headers.push((name.to_owned(), value.to_owned()));
         }
     }
     if sample.failure.is_none() {

@@ -25,7 +25,7 @@ pub(crate) fn check(view: &View<'_>, verified: &Verified, cx: &mut Context<'_>) 
         }
         // What has expired is told already.
         if let Some(evidence) = evidence.filter(|_| verified.may_be_asked(route)) {
-            route_limit(route, alternative, evidence, other, cx);
+            route_limit(view, route, alternative, evidence, other, cx);
             if !told.contains(&other.text()) {
                 told.push(other.text());
                 connections(alternative, evidence, other, cx);
@@ -84,20 +84,23 @@ fn shared(
 }
 
 fn route_limit(
+    view: &View<'_>,
     route: RouteView<'_>,
     alternative: &At<AlternativeTable>,
     evidence: &Evidence,
     other: DependencyView<'_>,
     cx: &mut Context<'_>,
 ) {
-    let Some(limit) = route.common().in_flight.as_ref().filter(|limit| limit.value.0 > evidence.concurrency)
-    else {
+    let Some(limit) = view.calls_at_once(route).filter(|limit| limit.value > evidence.concurrency) else {
         return;
     };
+    let does = match limit.is_of_fill {
+        true => format!("may read {} at once", limit.value),
+        false => format!("lets {} requests in", limit.value),
+    };
     let message = format!(
-        "`{}` lets {} requests in, and `{}` was verified for {} calls at once",
+        "`{}` {does}, and `{}` was verified for {} calls at once",
         route.text(),
-        limit.value.0,
         other.text(),
         evidence.concurrency
     );

@@ -15,7 +15,7 @@ pub(crate) fn check(view: &View<'_>, verified: &Verified, cx: &mut Context<'_>) 
     for dependency in view.dependencies() {
         probe(dependency, cx);
         let Some(breaker) = &dependency.table.value.breaker else { continue };
-        pause(&breaker.value, cx);
+        pause(&breaker.value, default::OPEN, cx);
         probes(dependency, &breaker.value, cx);
         closes(view, dependency, breaker, cx);
         minimum(view, verified, dependency, breaker, cx);
@@ -46,9 +46,10 @@ fn probe(dependency: DependencyView<'_>, cx: &mut Context<'_>) {
     }
 }
 
-fn pause(breaker: &BreakerTable, cx: &mut Context<'_>) {
+/// `by_default` is the first pause of one that says nothing about it.
+pub(super) fn pause(breaker: &BreakerTable, by_default: Duration, cx: &mut Context<'_>) {
     let Some(longest) = &breaker.open_max else { return };
-    let first = breaker.open.as_ref().map_or(default::OPEN, |open| open.value.0);
+    let first = breaker.open.as_ref().map_or(by_default, |open| open.value.0);
     if longest.value.0 < first {
         let message = format!("the first pause is {first:?}, the longest only {:?}", longest.value.0);
         let finding = Finding::new(Code::OpenMaxTooShort, longest.bytes.clone(), message)
@@ -100,7 +101,7 @@ fn closes(view: &View<'_>, dependency: DependencyView<'_>, breaker: &At<BreakerT
 }
 
 /// While the dependency hangs, a place is taken for as long as a call may take, so that at most `window / time`, rounded
-/// up, of its calls end in a window; and there are as many places as the routes let in, or as there are connections.
+/// up, of its calls end in a window; and there are as many places as the routes may ask from, or as there are connections.
 fn minimum(
     view: &View<'_>,
     verified: &Verified,
@@ -113,8 +114,9 @@ fn minimum(
     let minimum = table.min_calls.as_ref().map_or(default::MIN_CALLS, |calls| calls.value.0);
     let ends = |time: Duration| window.as_nanos().div_ceil(time.as_nanos().max(1));
     let callers = view.may_ask(dependency, verified);
-    let times =
-        callers.clone().filter_map(|route| Some((route.in_flight()?, route.time_at(dependency, verified)?)));
+    let times = callers
+        .clone()
+        .filter_map(|route| Some((view.calls_at_once(route)?.value, route.time_at(dependency, verified)?)));
     let Some(shortest) = times.clone().map(|(_, time)| time).min() else { return };
     if times.clone().count() < callers.count() {
         return;
@@ -145,9 +147,7 @@ fn slow(
     let Some(slow) = &breaker.slow else { return };
     let callers: Vec<_> = view
         .may_ask(dependency, verified)
-        .filter_map(|route| {
-            Some((route, route.time_at(dependency, verified)?, route.common().deadline.as_ref()?))
-        })
+        .filter_map(|route| Some((route, route.time_at(dependency, verified)?, route.last_end()?)))
         .collect();
     let blind: Vec<_> = callers.iter().filter(|(_, time, _)| slow.value.0 >= *time).collect();
     if blind.is_empty() {
@@ -157,20 +157,18 @@ fn slow(
         let message = format!("no call of `{}` ever lasts {:?}", dependency.text(), slow.value.0);
         let finding = Finding::new(Code::SlowNeverSeen, slow.bytes.clone(), message)
             .help("shorten `slow`, or leave it out: what is cut off earlier says nothing about slowness");
-        cx.report(blind.iter().fold(finding, |finding, (route, time, deadline)| {
-            finding.related(
-                deadline.bytes.clone(),
-                format!("cuts a call of `{}` off after {time:?}", route.text()),
-            )
+        cx.report(blind.iter().fold(finding, |finding, (route, time, end)| {
+            finding
+                .related(end.bytes.clone(), format!("cuts a call of `{}` off after {time:?}", route.text()))
         }));
         return;
     }
-    for (route, time, deadline) in blind {
+    for (route, time, end) in blind {
         let message =
             format!("a call of `{}` is cut off after {time:?}, before it counts as slow", route.text());
         cx.report(
             Finding::new(Code::SlowOfRouteNotSeen, slow.bytes.clone(), message)
-                .related(deadline.bytes.clone(), "by this deadline, less what is reserved")
+                .related(end.bytes.clone(), "by this deadline, less what is reserved")
                 .help("shorten `slow`, or give this route a dependency of its own"),
         );
     }

@@ -1,10 +1,16 @@
 //! Shared caches: what is written about one in several places, its times, and the budget for reads behind it.
 
+use backstop_engine::health::BreakerRules;
+use backstop_engine::policy::Origin;
+use backstop_engine::resource::ClassShare;
+
 use crate::check::View;
+use crate::check::breaker::pause;
 use crate::check::view::RouteView;
 use crate::code::Code;
 use crate::default;
 use crate::diagnostic::Finding;
+use crate::lower::cache;
 use crate::read::{At, Context};
 use crate::shape::{CacheTable, CachedReadTable};
 use crate::value::RedisUrl;
@@ -75,7 +81,9 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
     for route in view.routes() {
         let Some(table) = route.cached_read() else { continue };
         timeout(route, table, cx);
+        breaker(table, cx);
         local_copy(route, table, cx);
+        rules_of_none(route, table, cx);
         fill(view, route, table, cx);
     }
 }
@@ -98,41 +106,45 @@ fn one_cache(view: &View<'_>, cx: &mut Context<'_>) {
     }
 }
 
-/// The first key about which two tables of one cache differ.
+/// The first key about which two tables of one cache differ. What is left out means its default, and where something
+/// stands makes no difference.
 fn difference(one: &CacheTable, other: &CacheTable) -> Option<&'static str> {
-    let time =
-        |at: &Option<At<crate::value::PositiveTime>>, default| at.as_ref().map_or(default, |at| at.value.0);
-    let breaker = |table: &CacheTable| {
-        // Written the same means the same: where it stands does not matter.
-        table.breaker.as_ref().map(|at| {
-            let table = &at.value;
-            (
-                [&table.window, &table.slow, &table.open, &table.open_max]
-                    .map(|time| time.as_ref().map(|time| time.value.0)),
-                [&table.failures, &table.slow_share].map(|share| share.as_ref().map(|share| share.value.0)),
-                table.min_calls.as_ref().map(|count| count.value.0),
-                table.probes.as_ref().map(|count| count.value.0),
-            )
-        })
-    };
-    let prefix = |table: &CacheTable| table.prefix.as_ref().map(|prefix| prefix.value.0.clone());
-    if time(&one.timeout, default::CACHE_TIMEOUT) != time(&other.timeout, default::CACHE_TIMEOUT) {
+    let breaker =
+        |table| BreakerRules { origin: Origin::NONE, ..cache::breaker(table, cache::timeout(table)) };
+    if cache::timeout(one) != cache::timeout(other) {
         return Some("timeout");
     }
-    if time(&one.connect, default::CACHE_CONNECT) != time(&other.connect, default::CACHE_CONNECT) {
+    if cache::connect(one) != cache::connect(other) {
         return Some("connect");
     }
-    if prefix(one) != prefix(other) {
+    if cache::prefix(one) != cache::prefix(other) {
         return Some("prefix");
     }
     (breaker(one) != breaker(other)).then_some("breaker")
+}
+
+/// The breaker of a cache, by the rules of any breaker with what a cache has by default.
+fn breaker(table: &CachedReadTable, cx: &mut Context<'_>) {
+    let Some(cache) = table.cache.as_ref().map(|cache| &cache.value) else { return };
+    let Some(breaker) = cache.breaker.as_ref().map(|breaker| &breaker.value) else { return };
+    pause(breaker, default::CACHE_OPEN, cx);
+    let timeout = cache::timeout(cache);
+    let Some(slow) = breaker.slow.as_ref().filter(|slow| slow.value.0 >= timeout) else { return };
+    let name = cache.url.as_ref().map(|url| format!(" `{}`", url.value.name())).unwrap_or_default();
+    let message = format!("no call of the cache{name} ever lasts longer than {timeout:?}");
+    let finding = Finding::new(Code::SlowNeverSeen, slow.bytes.clone(), message)
+        .help("shorten `slow`, or leave it out: what is cut off counts as failed, not as slow");
+    cx.report(match &cache.timeout {
+        Some(timeout) => finding.related(timeout.bytes.clone(), "it is cut off then"),
+        None => finding,
+    });
 }
 
 /// Whoever waits for the cache until the deadline cannot read anything after it.
 fn timeout(route: RouteView<'_>, table: &CachedReadTable, cx: &mut Context<'_>) {
     let Some(cache) = &table.cache else { return };
     let (Some(deadline), timeout) = (&route.common().deadline, &cache.value.timeout) else { return };
-    let limit = timeout.as_ref().map_or(default::CACHE_TIMEOUT, |timeout| timeout.value.0);
+    let limit = cache::timeout(&cache.value);
     if limit < deadline.value.0 / 2 {
         return;
     }
@@ -175,12 +187,29 @@ fn local_copy(route: RouteView<'_>, table: &CachedReadTable, cx: &mut Context<'_
     }
 }
 
+/// What says how a copy of one's own is served, where none is kept.
+fn rules_of_none(route: RouteView<'_>, table: &CachedReadTable, cx: &mut Context<'_>) {
+    let path = format!("route.{}.cached_read.local_copy", route.text());
+    if table.local_copy.is_some() || cx.is_unreadable(&path) {
+        return;
+    }
+    let lane = table.kept.fallback_in_flight.as_ref().map(|lane| ("fallback_in_flight", &lane.bytes));
+    let status = table.kept.unavailable_status.as_ref().map(|status| ("unavailable_status", &status.bytes));
+    for (key, bytes) in lane.into_iter().chain(status) {
+        let message = format!("`{key}` is about the local copy, and this route keeps none");
+        cx.report(Finding::new(Code::NeedsLocalCopy, bytes.clone(), message).help(
+            "say how old a copy may be, such as `local_copy = { max_age = \"30s\" }`, or leave this out",
+        ));
+    }
+}
+
 fn fill(view: &View<'_>, route: RouteView<'_>, table: &CachedReadTable, cx: &mut Context<'_>) {
     let Some(fill) = table.fill.as_ref().map(|fill| &fill.value) else { return };
     let bears = view.bears(route);
-    if let Some(count) = fill.concurrency.as_ref().filter(|count| count.value.0 > bears.concurrency) {
+    let share = ClassShare::Read.places(bears.concurrency);
+    if let Some(count) = fill.concurrency.as_ref().filter(|count| count.value.0 > share) {
         let message = format!(
-            "`{}` may read {} at once, and its dependency bears {}",
+            "`{}` may read {} at once, and its dependency bears {}, {share} of them for reads",
             route.text(),
             count.value.0,
             bears.concurrency

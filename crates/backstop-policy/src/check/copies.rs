@@ -103,10 +103,14 @@ fn risks(route: RouteView<'_>, read: &KeptTable, cx: &mut Context<'_>) {
                 .help("run a time service and keep `verify`, unless this machine cannot have one"),
         );
     }
-    if let Some(place) = route.max_age().filter(|age| age.value.0 > LONG_AGE) {
-        let message = "copies of more than a day may be served";
+    let ttl = route.cached_read().and_then(|cached| cached.cache.as_ref()?.value.ttl.as_ref());
+    for (age, message) in [
+        (route.max_age(), "copies of more than a day may be served"),
+        (ttl, "the cache may give answers of more than a day"),
+    ] {
+        let Some(age) = age.filter(|age| age.value.0 > LONG_AGE) else { continue };
         cx.report(
-            Finding::new(Code::LongMaxAge, place.bytes.clone(), message)
+            Finding::new(Code::LongMaxAge, age.bytes.clone(), message)
                 .help("ask whoever owns this data how old an answer may be before it does harm"),
         );
     }

@@ -25,6 +25,7 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
             telling(&edits.value, cx);
         }
         negotiated_language(route, cx);
+        coding(route, cx);
         ignored_cookie(route, cx);
         removed_key_header(route, cx);
     }
@@ -122,6 +123,25 @@ fn negotiated_language(route: RouteView<'_>, cx: &mut Context<'_>) {
     }
 }
 
+/// What the classes that look into answers ask for, whatever the policy would.
+const CODING: &str = "accept-encoding";
+
+fn coding(route: RouteView<'_>, cx: &mut Context<'_>) {
+    if route.kept().is_none() {
+        return;
+    }
+    let edits = route.common().request_headers.iter().flat_map(|edits| {
+        let edits = &edits.value;
+        set(edits).chain(removed(edits))
+    });
+    for name in edits.filter(|name| &*name.value.0 == CODING) {
+        let message = format!("`{CODING}` is always `identity` on a `{}`", route.class());
+        cx.report(Finding::new(Code::ReservedHeader, name.bytes.clone(), message).help(
+            "leave it out: a coded body cannot be looked into; compress for clients in front of Backstop",
+        ));
+    }
+}
+
 fn ignored_cookie(route: RouteView<'_>, cx: &mut Context<'_>) {
     let Some(ignore) = route.kept().and_then(|read| read.ignore_cookie.as_ref()) else { return };
     let mut edits = route.common().request_headers.iter();
@@ -139,6 +159,16 @@ fn removed_key_header(route: RouteView<'_>, cx: &mut Context<'_>) {
     let Some(key) = route.kept().and_then(|read| read.key.as_ref()) else { return };
     for part in &key.value.0 {
         let KeyPart::Header(header) = &part.value.0 else { continue };
+        if &**header == CODING {
+            let message = format!(
+                "the dependency never sees the client's `{header}`, so its answers cannot depend on it"
+            );
+            cx.report(
+                Finding::new(Code::KeyHeaderRemoved, part.bytes.clone(), message)
+                    .help("leave it out of the key: this class always asks for `identity`"),
+            );
+            continue;
+        }
         if let Some(edits) = &route.common().request_headers {
             for name in set(&edits.value).chain(removed(&edits.value)).filter(|name| name.value.0 == *header)
             {

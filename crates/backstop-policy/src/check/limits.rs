@@ -130,6 +130,8 @@ fn one_connection(view: &View<'_>, cx: &mut Context<'_>) {
 
 fn separate_lane(route: RouteView<'_>, cx: &mut Context<'_>) {
     let lane = match (route.kept(), route.optional()) {
+        // Without a copy of its own it has nothing to answer with there.
+        (Some(_), _) if route.max_age().is_none() => None,
         (Some(read), _) => read.fallback_in_flight.as_ref(),
         (_, Some(optional)) => optional.fallback_in_flight.as_ref(),
         _ => None,

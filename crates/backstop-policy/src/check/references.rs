@@ -70,7 +70,7 @@ fn keeps_copies(view: &View<'_>, name: &At<Name>, cx: &mut Context<'_>) {
         cx.report(
             Finding::new(Code::NoCopies, name.bytes.clone(), message)
                 .related(target.entry.at.bytes.clone(), "its class keeps none")
-                .help("name routes of the class `public_read`"),
+                .help("name routes of the class `public_read`, or `cached_read`"),
         );
     }
 }

@@ -62,27 +62,27 @@ fn time(
     retry: &At<RetryTable>,
     cx: &mut Context<'_>,
 ) {
-    let (Some(deadline), Some(all), Some(first)) =
-        (&route.common().deadline, route.call_time(), route.first_call_time(verified))
+    let (Some(end), Some(all), Some(first)) =
+        (route.last_end(), route.call_time(), route.first_call_time(verified))
     else {
         return;
     };
     if all.saturating_sub(first) < BACKOFF + USEFUL {
         let message = format!(
             "of {:?}, {:?} are left for a second attempt and the wait before it",
-            deadline.value.0,
+            end.value,
             all.saturating_sub(first)
         );
         cx.report(
             Finding::new(Code::ShortForTwo, retry.bytes.clone(), message)
-                .related(deadline.bytes.clone(), "the deadline holds both")
+                .related(end.bytes.clone(), "the deadline holds both")
                 .help(format!("that takes {:?}: lengthen the deadline, or send it once", BACKOFF + USEFUL)),
         );
     }
-    sum(view, route, retry, deadline.value.0, cx);
+    sum(view, route, retry, end.value, cx);
 }
 
-/// Phases that are written down and, one after the other, take the whole deadline.
+/// Phases that are written down and, one after the other, take all the time that calls have.
 fn sum(
     view: &View<'_>,
     route: RouteView<'_>,

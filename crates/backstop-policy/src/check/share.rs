@@ -1,5 +1,9 @@
-//! How long one call of a dependency may take within its route's deadline.
+//! How many calls of a dependency a route makes at once, and how long one may take.
+//!
+//! Those of most routes belong to a request: they take its place and end with its deadline. What a `cached_read` reads for
+//! everybody belongs to nobody: the places and the time are those of its fill.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use backstop_engine::deadline::Deadline;
@@ -13,7 +17,28 @@ use crate::default;
 /// Of the time for calls, the first of two takes at most so many hundredths.
 const FIRST_OF_TWO: u32 = 60;
 
+/// A bound on a route's calls.
+#[derive(Clone, Debug)]
+pub(crate) struct Bound<T> {
+    pub(crate) value: T,
+    /// Where it is written, or what it follows from.
+    pub(crate) bytes: Range<usize>,
+    /// Whether a fill has it, not a request.
+    pub(crate) is_of_fill: bool,
+}
+
 impl RouteView<'_> {
+    /// What ends its calls at last, whatever is reserved of it.
+    pub(crate) fn last_end(&self) -> Option<Bound<Duration>> {
+        let deadline = self.common().deadline.as_ref()?;
+        let Some(cached) = self.cached_read() else {
+            return Some(Bound { value: deadline.value.0, bytes: deadline.bytes.clone(), is_of_fill: false });
+        };
+        let fill = cached.fill.as_ref().and_then(|fill| fill.value.deadline.as_ref());
+        let value = fill.map_or(default::FILL_DEADLINE.max(deadline.value.0), |time| time.value.0);
+        Some(Bound { value, bytes: fill.unwrap_or(deadline).bytes.clone(), is_of_fill: true })
+    }
+
     /// Who repeats its calls.
     pub(crate) fn retry_owner(&self) -> Owner {
         let owner = self.retry().and_then(|retry| retry.value.owner.as_ref());
@@ -34,13 +59,11 @@ impl RouteView<'_> {
 
     /// The time for all calls of dependencies, if the route has a deadline.
     pub(crate) fn call_time(&self) -> Option<Duration> {
-        let deadline = self.common().deadline.as_ref()?.value.0;
-        if let Some(cached) = self.cached_read() {
-            // Its calls belong to nobody who waits, and have a time of their own.
-            let fill = cached.fill.as_ref().and_then(|fill| fill.value.deadline.as_ref());
-            return Some(fill.map_or(default::FILL_DEADLINE.max(deadline), |time| time.value.0));
+        let end = self.last_end()?;
+        if end.is_of_fill {
+            return Some(end.value);
         }
-        let shares = Deadline::new(Mono::from_ns(0), deadline, self.direct().is_none());
+        let shares = Deadline::new(Mono::from_ns(0), end.value, self.direct().is_none());
         Some(Duration::from_nanos(shares.attempt_end().as_ns()))
     }
 
@@ -63,6 +86,24 @@ impl RouteView<'_> {
 }
 
 impl<'a> View<'a> {
+    /// How many calls the route makes at once, if it has a limit.
+    pub(crate) fn calls_at_once(&self, route: RouteView<'a>) -> Option<Bound<u32>> {
+        let in_flight = route.common().in_flight.as_ref()?;
+        let Some(cached) = route.cached_read() else {
+            return Some(Bound {
+                value: in_flight.value.0,
+                bytes: in_flight.bytes.clone(),
+                is_of_fill: false,
+            });
+        };
+        let written = cached.fill.as_ref().and_then(|fill| fill.value.concurrency.as_ref());
+        Some(Bound {
+            value: self.fill_budget(route).concurrency,
+            bytes: written.map_or(route.entry.at.bytes.clone(), |count| count.bytes.clone()),
+            is_of_fill: true,
+        })
+    }
+
     /// The routes that may ask this dependency, first or as an alternative that may be asked.
     pub(crate) fn may_ask(
         &self,

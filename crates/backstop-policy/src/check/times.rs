@@ -17,7 +17,7 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
     for route in view.routes() {
         let Some(deadline) = &route.common().deadline else { continue };
         let (limit, bytes) = (deadline.value.0, deadline.bytes.clone());
-        phases(view, route, limit, &bytes, cx);
+        phases(view, route, cx);
         drain(view, limit, &bytes, cx);
         if limit > PATIENCE {
             let message = format!("few clients wait {limit:?} for an answer");
@@ -31,22 +31,21 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
 }
 
 /// Phases of the dependency that are written down and could never end in their own way.
-fn phases(
-    view: &View<'_>,
-    route: RouteView<'_>,
-    deadline: Duration,
-    bytes: &Range<usize>,
-    cx: &mut Context<'_>,
-) {
-    let Some(dependency) = view.dependency_of(route) else { return };
+fn phases(view: &View<'_>, route: RouteView<'_>, cx: &mut Context<'_>) {
+    let (Some(dependency), Some(end)) = (view.dependency_of(route), route.last_end()) else { return };
+    let (whose, label) = match end.is_of_fill {
+        true => ("a read for ", format!("a read behind the cache has {:?}", end.value)),
+        false => ("", format!("{:?}", end.value)),
+    };
     let table = &dependency.table.value;
     let connect = table.connect.as_ref().map(|connect| ("connect", connect.value.0, connect.bytes.clone()));
     let queue = table.queue.as_ref().map(|queue| ("queue", queue.value.0, queue.bytes.clone()));
-    for (phase, limit, place) in connect.into_iter().chain(queue).filter(|(_, limit, _)| *limit >= deadline) {
-        let message = format!("the deadline of `{}` ends before `{phase}` may", route.text());
+    for (phase, limit, place) in connect.into_iter().chain(queue).filter(|(_, limit, _)| *limit >= end.value)
+    {
+        let message = format!("the deadline of {whose}`{}` ends before `{phase}` may", route.text());
         cx.report(
-            Finding::new(Code::PhaseTooLong, bytes.clone(), message)
-                .label(format!("{deadline:?}"))
+            Finding::new(Code::PhaseTooLong, end.bytes.clone(), message)
+                .label(label.clone())
                 .related(place, format!("`{phase}` may take {limit:?}"))
                 .help(
                     "shorten the phase: the deadline holds everything, the answer and its transfer included",

@@ -34,11 +34,8 @@ pub(super) fn caches(view: &View<'_>) -> Vec<(CacheRules, CacheSettings)> {
             address: url.address.clone(),
             database: url.database,
             timeout,
-            connect: table.connect.as_ref().map_or(default::CACHE_CONNECT, |connect| connect.value.0),
-            prefix: table
-                .prefix
-                .as_ref()
-                .map_or(default::CACHE_PREFIX.into(), |prefix| prefix.value.0.clone()),
+            connect: connect(table),
+            prefix: prefix(table).into(),
             value_bytes: buffers.max().unwrap_or(default::BUFFER).saturating_add(default::CACHE_HEAD_BYTES),
             origin: origin(table.url.as_ref()),
         };
@@ -48,11 +45,23 @@ pub(super) fn caches(view: &View<'_>) -> Vec<(CacheRules, CacheSettings)> {
     caches
 }
 
-fn timeout(table: &CacheTable) -> Duration {
+/// Longest time to connect.
+pub(crate) fn connect(table: &CacheTable) -> Duration {
+    table.connect.as_ref().map_or(default::CACHE_CONNECT, |connect| connect.value.0)
+}
+
+/// What every key begins with.
+pub(crate) fn prefix(table: &CacheTable) -> &str {
+    table.prefix.as_ref().map_or(default::CACHE_PREFIX, |prefix| &prefix.value.0)
+}
+
+/// How long the cache is waited for.
+pub(crate) fn timeout(table: &CacheTable) -> Duration {
     table.timeout.as_ref().map_or(default::CACHE_TIMEOUT, |timeout| timeout.value.0)
 }
 
-fn breaker(table: &CacheTable, timeout: Duration) -> BreakerRules {
+/// The breaker that is written, or the default one.
+pub(crate) fn breaker(table: &CacheTable, timeout: Duration) -> BreakerRules {
     let open = default::CACHE_OPEN;
     let Some(at) = &table.breaker else {
         return BreakerRules { open, slow: timeout, ..BreakerRules::default() };

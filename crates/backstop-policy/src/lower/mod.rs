@@ -1,7 +1,7 @@
 //! From tables without errors to the engine's policy and the gateway's settings: defaults are filled in, names become
 //! positions.
 
-mod cache;
+pub(crate) mod cache;
 mod composed;
 mod dependency;
 mod gateway;

@@ -18,6 +18,7 @@ pub(crate) struct Reader<'a> {
     table: &'a DeTable<'a>,
     known: Vec<&'static str>,
     later: Vec<(&'static str, &'static str)>,
+    moved: Vec<(&'static str, &'static str)>,
     elsewhere: fn(&str) -> Option<Elsewhere>,
 }
 
@@ -43,6 +44,7 @@ impl<'a> Reader<'a> {
             table,
             known: Vec::new(),
             later: Vec::new(),
+            moved: Vec::new(),
             elsewhere: |_| None,
         })
     }
@@ -78,6 +80,11 @@ impl<'a> Reader<'a> {
         self.later.extend_from_slice(keys);
     }
 
+    /// Names keys that stand elsewhere, with what to write instead.
+    pub(crate) fn moved(&mut self, keys: &[(&'static str, &'static str)]) {
+        self.moved.extend_from_slice(keys);
+    }
+
     /// Names where else a key would be known, for the message about a misplaced one.
     pub(crate) fn elsewhere(&mut self, elsewhere: fn(&str) -> Option<Elsewhere>) {
         self.elsewhere = elsewhere;
@@ -107,6 +114,9 @@ impl<'a> Reader<'a> {
     fn unknown(&self, name: &str, bytes: Range<usize>, has_room: bool) -> Finding {
         let finding =
             Finding::new(Code::UnknownKey, bytes.clone(), format!("unknown key `{}`", self.join(name)));
+        if let Some((_, instead)) = self.moved.iter().find(|(moved, _)| *moved == name) {
+            return finding.help(*instead);
+        }
         if !has_room {
             return finding;
         }

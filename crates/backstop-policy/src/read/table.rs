@@ -10,6 +10,8 @@ pub(crate) trait Table: Sized {
     fn fields() -> Vec<Field>;
     /// Keys that are known but not available in this version, with what each would give.
     fn later() -> Vec<(&'static str, &'static str)>;
+    /// Keys that stand elsewhere, with what to write instead.
+    fn moved() -> Vec<(&'static str, &'static str)>;
     /// Reads the keys; the caller finishes the reader.
     fn read_fields(reader: &mut Reader<'_>, cx: &mut Context<'_>) -> Self;
 
@@ -22,6 +24,7 @@ pub(crate) trait Table: Sized {
         let mut reader = Reader::open(node, cx)?;
         let table = Self::read_fields(&mut reader, cx);
         reader.later(&Self::later());
+        reader.moved(&Self::moved());
         reader.elsewhere(elsewhere);
         reader.finish(cx);
         Some(table)
@@ -49,6 +52,7 @@ macro_rules! table {
             $($(#[doc = $doc:literal])* $key:literal $field:ident: $type:ty = $need:expr;)*
         }
         $(later { $($later:literal => $what:literal;)* })?
+        $(moved { $($moved:literal => $instead:literal;)* })?
     ) => {
         $(#[doc = $about])*
         #[derive(Clone, Debug, Default)]
@@ -81,6 +85,10 @@ macro_rules! table {
                 $(later.extend(<$common_type as $crate::read::Table>::later());)?
                 $(later.extend([$(($later, $what),)*]);)?
                 later
+            }
+
+            fn moved() -> Vec<(&'static str, &'static str)> {
+                vec![$($(($moved, $instead),)*)?]
             }
 
             fn read_fields(reader: &mut $crate::read::Reader<'_>, cx: &mut $crate::read::Context<'_>) -> Self {

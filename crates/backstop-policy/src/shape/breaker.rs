@@ -26,7 +26,8 @@ table! {
         /// Calls at once that find out whether it works again, and as many must succeed. Only reads are used for it.
         "probes" probes: Probes = Default("`3`");
         /// What it is held at from the start, whatever comes of calls: `"open"` sends nothing, `"closed"` sends
-        /// everything. An operator can release it by hand until the next start.
+        /// everything. An operator can release that of a dependency by hand until the next start; that of a cache nobody can
+        /// operate by hand, so only the policy holds it.
         "state" state: StateChoice = Default("none: what comes of calls decides");
     }
 }

@@ -20,7 +20,7 @@ table! {
         "connect" connect: PositiveTime = Default("`\"250ms\"`");
         /// What every key begins with. Gateways with the same prefix share their answers.
         "prefix" prefix: Name = Default("`\"backstop\"`");
-        /// When it is not asked any more because it fails.
+        /// When it is not asked any more because it fails. It cannot be operated by hand: only `state` holds it.
         "breaker" breaker: BreakerTable = Default("`{}`, with `open = \"1s\"` and `slow` the `timeout`");
     }
 }

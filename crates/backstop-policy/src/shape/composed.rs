@@ -31,6 +31,11 @@ table! {
         /// The business function it serves, such as `browse`: routes of one function are counted together.
         "function" function: Name = Default("none");
     }
+    later {
+        "authorizer" => "authorization by another service (`authorizer`)";
+        "mode" => "a mode of its own for a route (`mode`)";
+        "operation_id" => "operations (`operation_id`)";
+    }
 }
 
 table! {

@@ -15,13 +15,13 @@ table! {
         "rate" rate: Rate = Required;
         /// Calls at once that it bore beside the load that was present.
         "concurrency" concurrency: Count = Required;
-        /// The 95th percentile of the latency meanwhile.
+        /// The 95th percentile of the latency meanwhile. Nothing is decided by it: it is for whoever reads it next.
         "p95" p95: PositiveTime = Required;
         /// When it was measured; it counts from then on.
         "measured" measured: Date = Required;
         /// Until when that counts; a day counts to its end, in UTC.
         "valid_until" valid_until: Date = Required;
-        /// What load was present, for whoever reads it next.
+        /// What load was present. Nothing is decided by it either.
         "load" load: Text = Required;
     }
 }

@@ -32,7 +32,9 @@ table! {
     }
     later {
         "authorizer" => "authorization by another service (`authorizer`)";
-        "cache" => "shared caches (`cache`)";
+    }
+    moved {
+        "cache" => "a cache is written in the route that asks it, `[route.NAME.cached_read]`: `cache = { url = \"redis://...\", ttl = \"5s\" }`; routes with the same `url` share it";
     }
 }
 

@@ -63,7 +63,7 @@ table! {
         /// Longest time in which a request body arrives.
         "body_time" body_time: PositiveTime = Default("`\"30s\"`, in a route the gateway's");
         /// Longest time for which what is ready of a reply waits for a client that does not take it. It starts anew each
-        /// time all of that was taken. In HTTP/2 the gateway's counts for the whole connection.
+        /// time all of that was taken, or 16 KiB of it. In HTTP/2 the gateway's counts for the whole connection.
         "reply_time" reply_time: PositiveTime = Default("`\"30s\"`, in a route the gateway's");
     }
 }

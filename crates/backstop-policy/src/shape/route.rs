@@ -89,9 +89,10 @@ table! {
         "buffer" buffer: PositiveSize = Default("`\"1 MiB\"`");
         /// Whether a request with `Cookie` may use a copy. Only if `request_headers` removes the Cookie.
         "ignore_cookie" ignore_cookie: bool = Default("`false`");
-        /// A separate, limited lane in which copies are still served when `in_flight` refuses.
+        /// A separate, limited lane in which copies are still served when `in_flight` refuses. Of a `cached_read` only with a
+        /// `local_copy`.
         "fallback_in_flight" fallback_in_flight: Count = Default("none");
-        /// What a missing or unusable copy is answered with: `contract` is 503, `cause` is 502 or 504 by the cause, or the dependency's own 502, 503 or 504.
+        /// What a missing or unusable copy is answered with: `contract` is 503, `cause` is 502 or 504 by the cause, or the dependency's own 502, 503 or 504. Of a `cached_read` only with a `local_copy`.
         "unavailable_status" unavailable_status: UnavailableChoice = Default("`\"contract\"`");
         /// Who repeats a call that failed for the moment.
         "retry" retry: RetryTable = Default("nothing is repeated");

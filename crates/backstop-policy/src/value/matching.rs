@@ -154,16 +154,25 @@ impl Scalar for MatchRule {
     }
 }
 
+/// Methods that are answered with 405 before any route is looked for, and why.
+const NEVER: [(&str, &str); 2] = [
+    ("CONNECT", "tunnels are not forwarded"),
+    ("TRACE", "what comes back would show fields that were meant for the dependency alone"),
+];
+
 fn parse_method(text: &str) -> Result<Method, Fault> {
     if text == "*" {
         return Ok(Method::Any);
     }
-    if !text.is_empty() && text.bytes().all(|b| b.is_ascii_uppercase() || b == b'-') && text != "CONNECT" {
+    let never = NEVER.iter().find(|(method, _)| *method == text).map(|(_, why)| *why);
+    let is_token = !text.is_empty() && text.bytes().all(|b| b.is_ascii_uppercase() || b == b'-');
+    if is_token && never.is_none() {
         return Ok(Method::Named(text.into()));
     }
-    let fault = Fault::new(Code::Match, format!("`{text}` is not a method")).part(0..text.len());
-    Err(if text == "CONNECT" {
-        fault.help("tunnels are not forwarded")
+    let what = if never.is_some() { "never forwarded" } else { "not a method" };
+    let fault = Fault::new(Code::Match, format!("`{text}` is {what}")).part(0..text.len());
+    Err(if let Some(why) = never {
+        fault.help(why)
     } else if text.contains([',', '|']) {
         fault.help("write one match per method: `match = [\"GET /a\", \"PUT /a\"]`")
     } else {

@@ -72,7 +72,8 @@ pub(super) fn answer<B>(
 fn oldest(placed: PartSet, came: &[Option<Came>], now: Mono) -> Option<Duration> {
     let aged = |(number, part): (usize, &Option<Came>)| {
         let part = part.as_ref().filter(|_| placed.contains(number))?;
-        Some(part.facts.account?.age?.saturating_add(part.at.until(now)))
+        let told = part.facts.account.and_then(|account| account.age).max(part.facts.age)?;
+        Some(told.saturating_add(part.at.until(now)))
     };
     came.iter().enumerate().filter_map(aged).max()
 }

@@ -15,6 +15,7 @@ use crate::budget::Held;
 use crate::correct::{essence, is_coded, is_json};
 use crate::json::is_one_value;
 use crate::protected::Shared;
+use crate::storable::received_age;
 use crate::upstream::BrokenOff;
 
 use super::fields::Standing;
@@ -48,7 +49,8 @@ where
     let (head, body) = answer.await.into_parts();
     let at = shared.clock.mono();
     let account = head.extensions.get().copied();
-    let facts = |content| PartFacts { status: head.status.as_u16(), content, account };
+    let age = Some(received_age(&head.headers)).filter(|age| !age.is_zero());
+    let facts = |content| PartFacts { status: head.status.as_u16(), content, account, age };
     let nothing = |content| (Bytes::new(), None, facts(content));
     let (body, held, facts) = match collect(body, limit_bytes, &shared.budget).await {
         Ok(Collected::Whole { body, mut held, .. }) => {

@@ -7,10 +7,10 @@ use backstop_engine::outcome::{Outcome, Reason, Source};
 use backstop_engine::policy::RouteClass;
 use backstop_engine::status::{Refusal, refusal};
 use backstop_engine::time::Mono;
-use backstop_store::{DiskState, Renewal, StoredCopy, Withdrawal, Withdrawn};
+use backstop_store::{DiskState, Renewal, Withdrawal, Withdrawn};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, VARY};
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, response};
 
 use crate::body::{Patience, ReplyBody, Stream};
 use crate::driver::within;
@@ -191,19 +191,28 @@ where
         }
     }
 
+    /// The copy that was fetched, as an answer to this request, and how long its origin called it fresh.
+    fn replayed(&mut self) -> Option<(response::Parts, Bytes, Option<Duration>)> {
+        let copy = self.copy.take()?;
+        let (head, body) = replay::answer(&copy, &self.parts);
+        Some((head, body, storable(&copy.headers, true).lifetime))
+    }
+
+    /// The flow decided for a copy that nobody fetched.
+    fn without_copy(&mut self, account: &Account, settlement: Settlement) -> Response<ReplyBody<U::Body>> {
+        let refusal = refusal(Reason::Unclassified, None, Default::default());
+        self.refusal_response(&refusal, account, settlement)
+    }
+
     fn copy_response(
         &mut self,
         age: Duration,
         account: &Account,
         settlement: Settlement,
     ) -> Response<ReplyBody<U::Body>> {
-        let Some(copy) = self.copy.take() else {
-            let refusal = refusal(Reason::Unclassified, None, Default::default());
-            return self.refusal_response(&refusal, account, settlement);
+        let Some((mut head, body, lifetime)) = self.replayed() else {
+            return self.without_copy(account, settlement);
         };
-        let copy: &StoredCopy = &copy;
-        let (mut head, body) = replay::answer(copy, &self.parts);
-        let lifetime = storable(&copy.headers, true).lifetime;
         let speaker = &self.route.inner.shared.speaker;
         fields::describe_copy(&mut head.headers, account, age, lifetime, speaker);
         self.describe_cause(&mut head.headers, account);
@@ -217,12 +226,9 @@ where
         account: &Account,
         settlement: Settlement,
     ) -> Response<ReplyBody<U::Body>> {
-        let Some(copy) = self.copy.take() else {
-            let refusal = refusal(Reason::Unclassified, None, Default::default());
-            return self.refusal_response(&refusal, account, settlement);
+        let Some((mut head, body, lifetime)) = self.replayed() else {
+            return self.without_copy(account, settlement);
         };
-        let (mut head, body) = replay::answer(&copy, &self.parts);
-        let lifetime = storable(&copy.headers, true).lifetime;
         fields::describe_shared(&mut head.headers, age, lifetime, from, &self.route.inner.shared.speaker);
         // A copy keeps no marks: what another gateway said of this answer is said again.
         if account.reason == Reason::UpstreamDegraded {

@@ -379,3 +379,16 @@ fn coverage_counts_the_cache_and_the_copy() {
     assert_eq!(coverage(Cached::Miss, None), Some(0.0));
     assert_eq!(coverage(Cached::Failed, Some(copy_read_at(START - 61 * SECOND))), Some(0.0));
 }
+
+/// Its time was over before the cache could be asked: that read is counted too.
+#[test]
+fn coverage_counts_a_read_that_comes_too_late_to_ask_anybody() {
+    let engine = engine_with(true);
+    let mut flow = begin(&engine, GET, START);
+    assert!(matches!(flow.step(at(START)), Step::Peek));
+    let late = at(START + 400 * MS);
+    flow.on(Event::Known(Some(copy_read_at(START))), late);
+    drop(drive(&mut flow, &Script::new(OK).with_copy(copy_read_at(START)), late));
+    let count = engine.route(RouteId(0)).coverage.count(late.mono);
+    assert_eq!((count.usable, count.total), (1, 1));
+}

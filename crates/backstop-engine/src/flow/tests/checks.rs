@@ -41,7 +41,7 @@ impl World {
             assert_eq!(generation, (reference.generation, reference.trips));
             let saved = dependency.health.save(now);
             reference.p95_ns = saved.p95.as_nanos() as u64;
-            reference.rate_milli = if saved.rate_milli == 0 { fallback } else { saved.rate_milli };
+            reference.take_over_rate(if saved.rate_milli == 0 { fallback } else { saved.rate_milli });
         }
     }
 

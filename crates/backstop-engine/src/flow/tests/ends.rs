@@ -1,7 +1,7 @@
 //! What comes of a call, and how a request ends, in the same plain counters.
 
 use crate::flow::Method;
-use crate::health::tests::Fate;
+use crate::health::tests::{Admitted, Fate};
 
 use super::reference::{
     Content, Copy, Expected, Happened, Trouble, expected, held_back, may_be_replaced, trouble, usable,
@@ -50,9 +50,7 @@ impl Model {
             Some(trouble) if trouble.said.is_none() || is_replaced || request.has_stood_in => {
                 return self.failed(request, failing(trouble.kept_back()), paused, now);
             }
-            _ if request.has_stood_in && status >= 500 => {
-                return self.failed(request, failing(Trouble::SERVER_ERROR), paused, now);
-            }
+            None if request.has_stood_in && status >= 500 => self.unfit(request, now),
             // Better than none: it is passed on if nobody is asked after all.
             Some(trouble) if self.may_go_on(request, now) => {
                 return self.failed(request, failing(trouble), paused, now);
@@ -73,6 +71,9 @@ impl Model {
     pub(super) fn body(&mut self, request: &mut Request, content: Content, paused: Option<u64>, now: u64) {
         let Phase::Body { status, degraded_ns } = request.phase else { unreachable!("no body asked for") };
         let happened = Happened::Answered { status, degraded_ns, content };
+        if request.has_stood_in && matches!(content, Content::Whole { correct: false, .. }) {
+            return self.unfit(request, now);
+        }
         let troubled = trouble(&self.case(request, happened, Copy::Missing));
         if let Some(trouble) = troubled {
             let failing = Failing {
@@ -97,6 +98,15 @@ impl Model {
         request.phase = answer(expected(&self.case(request, happened, Copy::Missing)), streams);
     }
 
+    /// Somebody who stands in answered what the route does not pass on: an answer of theirs, and none here.
+    fn unfit(&mut self, request: &mut Request, now: u64) {
+        self.dependency(request).answers += 1;
+        self.ended(request, false, now);
+        request.cut = None;
+        let cause = request.cause.expect("somebody stands in for a reason");
+        request.phase = Phase::Elsewhere { cause };
+    }
+
     /// The call was answered: well, and then it pays for retries, or not.
     pub(super) fn ended(&mut self, request: &mut Request, well: bool, now: u64) {
         self.release_retry(request);
@@ -115,7 +125,18 @@ impl Model {
         request.streaming = self.dependency(request).began(ticket, well, now);
     }
 
+    /// Whatever the dependency uses may be what kept it waiting.
+    fn was_late(&mut self, request: &Request) {
+        for &used in &self.dependencies[request.asked].uses {
+            let shared = &mut self.resources[used];
+            shared.late = shared.late.max(request.called);
+        }
+    }
+
     fn count_failure(&mut self, request: &mut Request, failing: Failing, now: u64) {
+        if failing.is_late {
+            self.was_late(request);
+        }
         let ticket = request.ticket.take();
         let calls = self.dependency(request);
         calls.fail(failing.trouble.word);
@@ -128,12 +149,6 @@ impl Model {
 
     /// The call failed: another one, or what comes after the last.
     pub(super) fn failed(&mut self, request: &mut Request, failing: Failing, paused: Option<u64>, now: u64) {
-        if failing.is_late {
-            for &used in &self.dependencies[request.asked].uses {
-                let shared = &mut self.resources[used];
-                shared.late = shared.late.max(request.called);
-            }
-        }
         self.count_failure(request, failing, now);
         request.cut = None;
         if request.has_stood_in {
@@ -254,9 +269,19 @@ impl Model {
         self.give_back(request);
     }
 
+    /// What a call takes up holds its place as a probe too.
+    pub(super) fn hold_probe(&mut self, dependency: usize, ticket: Option<Admitted>) {
+        if let (Some(health), Some(ticket)) = (&mut self.dependencies[dependency].health, ticket) {
+            health.hold(ticket);
+        }
+    }
+
     /// The work of a call has ended.
-    pub(super) fn end_call(&mut self, dependency: usize, by_evidence: bool) {
+    pub(super) fn end_call(&mut self, dependency: usize, by_evidence: bool, ticket: Option<Admitted>) {
         let calls = &mut self.dependencies[dependency];
+        if let (Some(health), Some(ticket)) = (&mut calls.health, ticket) {
+            health.let_go(ticket);
+        }
         calls.give_back();
         calls.uses.iter().for_each(|&used| self.resources[used].in_use -= 1);
         if let Some(evidence) = calls.evidence.as_mut().filter(|_| by_evidence) {
@@ -281,8 +306,12 @@ impl Model {
                 }
                 End::BreakOff => {
                     calls.fail(failure);
+                    let is_late = failure == "read_timeout";
                     if let (Some(health), Some(begun)) = (&mut calls.health, streaming) {
                         health.broke_off(begun);
+                    }
+                    if is_late {
+                        self.was_late(request);
                     }
                 }
                 End::ClientLeaves => calls.abandoned += 1,
@@ -318,6 +347,9 @@ impl Model {
     pub(super) fn release_evidence(&mut self, request: &mut Request) {
         if let Some(evidence) = self.dependencies[request.asked].evidence.as_mut() {
             evidence.in_flight -= u32::from(request.holds_evidence);
+            if request.holds_evidence {
+                evidence.pace.put_back(request.evidence_taken);
+            }
         }
         request.holds_evidence = false;
     }

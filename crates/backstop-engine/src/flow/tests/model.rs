@@ -236,7 +236,7 @@ impl Model {
         if let Some(other) = self.other(request, now) {
             let Some(evidence) = &mut self.dependencies[other].evidence else { unreachable!("no evidence") };
             evidence.in_flight += 1;
-            evidence.pace.take(now);
+            request.evidence_taken = evidence.pace.take(now);
             (request.holds_evidence, request.has_stood_in, request.asked) = (true, true, other);
             return Phase::Placing;
         }

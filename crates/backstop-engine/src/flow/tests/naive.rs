@@ -38,8 +38,18 @@ impl Pace {
         self.due.max(now) + interval - now <= self.burst * interval
     }
 
-    pub(super) fn take(&mut self, now: u64) {
+    /// What it was, and what it is now.
+    pub(super) fn take(&mut self, now: u64) -> (u64, u64) {
+        let before = self.due;
         self.due = self.due.max(now) + SECOND / self.per_second;
+        (before, self.due)
+    }
+
+    /// What was taken comes back, if nobody has taken since.
+    pub(super) fn put_back(&mut self, (before, after): (u64, u64)) {
+        if self.due == after {
+            self.due = before;
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use super::support::{
     GET, MS, OK, START, Script, at, begin, counted, dependency, direct, drive, engine, omitted, route, words,
 };
 
-const VALUE: PartFacts = PartFacts { status: 200, content: PartContent::OneValue, account: None };
+const VALUE: PartFacts = PartFacts { status: 200, content: PartContent::OneValue, account: None, age: None };
 
 fn part(route: u16, required: bool) -> Part {
     Part { route: RouteId(route), at: format!("/{route}").into(), required, origin: Origin(route.into()) }

@@ -96,10 +96,6 @@ impl Trouble {
         let own_status = if word.ends_with("timeout") { 504 } else { 502 };
         Self { word, own_status, said: None, asked: true, reached }
     }
-
-    /// A stand-in's server error: none of the answers that it may give.
-    pub(super) const SERVER_ERROR: Self =
-        Self { word: "unavailable", own_status: 503, said: None, asked: true, reached: true };
 }
 
 pub(super) fn reads(facts: RequestFacts) -> bool {

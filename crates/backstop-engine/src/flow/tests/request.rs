@@ -73,6 +73,7 @@ pub(super) struct Request {
     pub(super) holds_retry: bool,
     pub(super) retry_is_made: bool,
     pub(super) holds_evidence: bool,
+    pub(super) evidence_taken: (u64, u64),
     pub(super) phase: Phase,
 }
 
@@ -168,6 +169,7 @@ impl Request {
             holds_retry: false,
             retry_is_made: false,
             holds_evidence: false,
+            evidence_taken: (0, 0),
             phase: Phase::Arriving,
         }
     }

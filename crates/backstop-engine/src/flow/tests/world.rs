@@ -11,7 +11,7 @@ use crate::flow::{
     AttemptId, BodyFacts, ClientFault, CopyAction, Decision, Event, Flow, HeadFacts, Places,
     Reply as Answered, RequestFacts, State, Step, Trace,
 };
-use crate::health::tests::Seen;
+use crate::health::tests::{Admitted, Seen};
 use crate::policy::RouteId;
 use crate::snapshot::{CopyFacts, OriginLimit};
 use crate::time::{Mono, Now, Wall, WallTrust};
@@ -53,6 +53,7 @@ pub(super) struct Call {
     dependency: usize,
     /// It takes its part of what was verified.
     by_evidence: bool,
+    ticket: Option<Admitted>,
     places: Places,
 }
 
@@ -169,9 +170,9 @@ impl World {
     }
 
     pub(super) fn end_call(&mut self, index: usize) {
-        let Call { dependency, by_evidence, places } = self.calls.swap_remove(index);
+        let Call { dependency, by_evidence, ticket, places } = self.calls.swap_remove(index);
         drop(places);
-        self.model.end_call(dependency, by_evidence);
+        self.model.end_call(dependency, by_evidence, ticket);
     }
 
     fn order(&mut self, dependency: usize, kind: usize) {
@@ -242,7 +243,9 @@ impl World {
                 assert!(self.now < live.flow.deadline().attempt_end().as_ns(), "begun after its share");
                 let dependency = usize::from(call.dependency.0);
                 let by_evidence = live.request.has_stood_in();
-                self.calls.push(Call { dependency, by_evidence, places: call.places });
+                let ticket = live.request.ticket;
+                self.model.hold_probe(dependency, ticket);
+                self.calls.push(Call { dependency, by_evidence, ticket, places: call.places });
                 let (until, end) = (call.until.as_ns(), call.end.as_ns());
                 Asked::Attempt { id: call.id.0, dependency, number: call.number, until, end }
             }

@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::reference::{Admitted, Begun, Fate, Reference, Seen};
+use super::reference::Reference;
 use super::support::MIDDLE;
-use crate::health::{Began, BreakerRules, Health, PerMille, Phase, RecoveryRules, Signal, Ticket};
+use super::told::{Admitted, Begun, Fate, Seen};
+use crate::health::{
+    Began, BreakerRules, Health, PerMille, Phase, ProbePlace, RecoveryRules, Signal, Ticket,
+};
 use crate::time::Mono;
 
 const RATE: u64 = 40;
@@ -23,6 +26,9 @@ enum Op {
         safe: bool,
     },
     End(usize, Fate),
+    /// What one takes up at its dependency is held on its own, and so is its place as a probe.
+    Hold(usize),
+    LetGo(usize),
     /// The answer of one begins, well or not, and goes on.
     Stream(usize, bool),
     /// The answer of one that went on breaks off.
@@ -63,6 +69,8 @@ fn op() -> impl Strategy<Value = Op> {
         8 => any::<bool>().prop_map(|safe| Op::Admit { safe }),
         2 => any::<bool>().prop_map(|safe| Op::Look { safe }),
         8 => (any::<prop::sample::Index>(), fate()).prop_map(|(n, fate)| Op::End(n.index(1000), fate)),
+        3 => any::<prop::sample::Index>().prop_map(|n| Op::Hold(n.index(1000))),
+        3 => any::<prop::sample::Index>().prop_map(|n| Op::LetGo(n.index(1000))),
         3 => (any::<prop::sample::Index>(), any::<bool>()).prop_map(|(n, well)| Op::Stream(n.index(1000), well)),
         3 => any::<prop::sample::Index>().prop_map(|n| Op::BreakOff(n.index(1000))),
         5 => (1..12_u32, fate()).prop_map(|(n, fate)| Op::Calls(n, fate)),
@@ -82,6 +90,7 @@ struct World {
     reference: Reference,
     now: u64,
     calls: Vec<(Ticket, Admitted)>,
+    held: Vec<(Option<ProbePlace>, Admitted)>,
     streams: Vec<(Began, Begun)>,
 }
 
@@ -111,6 +120,7 @@ impl World {
             reference: Reference::new(probes as usize, min_calls as usize, recovers, RATE * 1000),
             now: START_MS,
             calls: Vec::new(),
+            held: Vec::new(),
             streams: Vec::new(),
         }
     }
@@ -145,7 +155,7 @@ impl World {
         let saved = self.health.save(mono(self.now));
         self.reference.look(self.now);
         self.reference.p95_ns = saved.p95.as_nanos() as u64;
-        self.reference.rate_milli = if saved.rate_milli == 0 { RATE * 1000 } else { saved.rate_milli };
+        self.reference.take_over_rate(if saved.rate_milli == 0 { RATE * 1000 } else { saved.rate_milli });
     }
 
     fn call(&mut self, fate: Fate) {
@@ -167,6 +177,18 @@ impl World {
             }
             Op::End(_, _) if self.calls.is_empty() => {}
             Op::End(n, fate) => self.end(n % self.calls.len(), fate),
+            Op::Hold(_) if self.calls.is_empty() => {}
+            Op::Hold(n) => {
+                let (ticket, call) = &self.calls[n % self.calls.len()];
+                self.reference.hold(*call);
+                self.held.push((ticket.probe_place(), *call));
+            }
+            Op::LetGo(_) if self.held.is_empty() => {}
+            Op::LetGo(n) => {
+                let (place, call) = self.held.swap_remove(n % self.held.len());
+                drop(place);
+                self.reference.let_go(call);
+            }
             Op::Stream(..) if self.calls.is_empty() => {}
             Op::Stream(n, well) => {
                 let (ticket, call) = self.calls.swap_remove(n % self.calls.len());

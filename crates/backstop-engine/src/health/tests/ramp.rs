@@ -413,3 +413,85 @@ fn the_usual_rate_is_that_of_an_incident_under_way() {
     assert!(matches!(world.phase(), Phase::Watch { .. }));
     assert_eq!(world.health.usual_rate(), None);
 }
+
+/// Arrivals evenly, each answered if it is let through: how many were, in each second from now on.
+fn arrivals(world: &mut World, per_second: u64, for_seconds: u64) -> Vec<u64> {
+    let interval = Duration::from_nanos(1_000_000_000 / per_second);
+    let mut second = || {
+        let mut passed = 0;
+        for _ in 0..per_second {
+            if let Ok(ticket) = world.try_admit() {
+                ticket.answered(world.now);
+                passed += 1;
+            }
+            world.wait(interval);
+        }
+        passed
+    };
+    (0..for_seconds).map(|_| second()).collect()
+}
+
+/// After a night without calls the usual rate is next to nothing, and says nothing about the morning. 200 calls per second
+/// come: the gate begins with one, and no second is given more than 1.5 times and a burst above the most that was given
+/// before, until nothing is refused. By hand: ticks of five results at 1, 1.5, 2.25, 3.4 per second and ticks of a second
+/// from then on are some 13 s to 5 per second, and ten steps from there to 200.
+#[test]
+fn after_a_silence_traffic_comes_back_in_steps() {
+    let mut world = World::with_recovery();
+    arrivals(&mut world, 200, 61);
+    world.wait(seconds(100_000));
+    world.trip_and_recover();
+    let given = arrivals(&mut world, 200, 60);
+    let full = given.iter().position(|&passed| passed == 200).expect("full traffic comes back");
+    assert!((15..40).contains(&full), "{given:?}");
+    assert!(given[full..].iter().all(|&passed| passed == 200), "{given:?}");
+    let mut most = 1;
+    for &passed in &given {
+        // A second may hold the end of one tick and the burst of the next.
+        assert!(passed <= most * 3 / 2 + most / 10 + 2, "{given:?}");
+        most = most.max(passed);
+    }
+    assert!(matches!(world.phase(), Phase::Watch { .. }));
+}
+
+/// What comes is twice what came before: the whole of what came before is given after six steps, as ever, and the rest in
+/// further ones. By hand: the whole is 100 per second and a twentieth; times 1.5 is 157, times 2.25 is 236, which is enough.
+#[test]
+fn more_than_before_the_incident_is_given_in_further_steps() {
+    let mut world = World::with_recovery();
+    arrivals(&mut world, 100, 61);
+    world.trip_and_recover();
+    assert_eq!(world.health.usual_rate(), Some(100.0));
+    let given = arrivals(&mut world, 200, 10);
+    // Each second's first tenth is the burst of its rate.
+    let bound =
+        [105, 158, 237, 354, 531, 795, 1050, 1575, 2363].map(|rate: u64| (rate * 11).div_ceil(100) + 1);
+    for (second, (&passed, bound)) in given.iter().zip(bound).enumerate() {
+        assert!(passed <= bound, "second {second}: {given:?}");
+    }
+    assert_eq!(given[8..], [200, 200], "{given:?}");
+    assert!(matches!(world.phase(), Phase::Watch { .. }));
+}
+
+/// By hand: at 757 thousandths of 100 per second, and a twentieth on top, 79 calls pass in a second. The whole would let
+/// 105 pass, and a burst of a tenth of a second: 115. So 36 refused are no reason for a further step, and 37 are.
+#[test]
+fn the_whole_is_everything_if_no_more_comes_than_it_lets_through() {
+    for (refused, expected) in [(36, None), (37, Some(PerMille(1000)))] {
+        let mut world = ramping();
+        shares(&mut world, &[GREEN; 5]);
+        assert_eq!(world.share(), Some(PerMille(757)));
+        let end = world.now.after(seconds(1));
+        for _ in 0..5 {
+            world.wait(ms(20));
+            world.answer();
+        }
+        let burst: Vec<_> = std::iter::from_fn(|| world.try_admit().ok()).collect();
+        for _ in 1..refused {
+            assert_eq!(world.try_admit().unwrap_err(), NotAsked::Ramping);
+        }
+        burst.into_iter().for_each(crate::health::Ticket::unused);
+        world.now = end;
+        assert_eq!(world.share(), expected, "{refused}");
+    }
+}

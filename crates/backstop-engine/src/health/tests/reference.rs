@@ -1,86 +1,7 @@
 //! The same rules once more, written down naively: lists of everything, searched every time. Shares no code with what
 //! it is compared to. Time is in milliseconds.
 
-/// What is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
-    Closed,
-    Open { until: u64 },
-    HalfOpen,
-    Ramp { share: u64 },
-    Watch { until: u64 },
-    ForcedOpen,
-    ForcedClosed,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    Answered,
-    Failed,
-    Neutral,
-    /// Dropped: it ends at the latest moment that anybody came with.
-    Abandoned,
-    /// The same, with a moment of its own.
-    GivenUp,
-    /// The client's request was at fault.
-    Silent,
-    Unused,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Admitted {
-    id: u64,
-    generation: u64,
-    pub(crate) is_probe: bool,
-    at: u64,
-    /// What the client kept it waiting for the request's own content, in nanoseconds: none of the time that it took.
-    pub(crate) waited_ns: u64,
-}
-
-/// A call that was counted when its answer began.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Begun {
-    id: u64,
-    generation: u64,
-    counted: u64,
-}
-
-#[derive(Clone, Copy)]
-struct Ended {
-    id: u64,
-    generation: u64,
-    at: u64,
-    failed: bool,
-    slow: bool,
-    probe: bool,
-    lasted_ns: u64,
-    given_up: bool,
-    in_window: bool,
-    in_tick: bool,
-    /// Its answer broke off later: a failure of the window's, and of the tick's.
-    broke: bool,
-    broke_in_tick: bool,
-}
-
-impl Ended {
-    /// A failure of nobody that is still known.
-    const fn further(generation: u64, at: u64) -> Self {
-        Self {
-            id: 0,
-            generation,
-            at,
-            failed: true,
-            slow: false,
-            probe: false,
-            lasted_ns: 0,
-            given_up: false,
-            in_window: false,
-            in_tick: false,
-            broke: false,
-            broke_in_tick: false,
-        }
-    }
-}
+use super::told::{Admitted, Begun, Ended, Fate, Seen};
 
 pub(crate) struct Reference {
     pub(crate) probes: usize,
@@ -95,7 +16,12 @@ pub(crate) struct Reference {
     ended: Vec<Ended>,
     /// Failures and answers of calls that are no probes: under which generation, when, and whether it was a failure.
     row: Vec<(u64, u64, bool)>,
-    out: Vec<Admitted>,
+    /// Probes at work, and how many hold each one's place.
+    out: Vec<(Admitted, u32)>,
+    /// What turned out to be wanted in this ramp.
+    raised: bool,
+    /// Calls refused beyond the share since the tick began.
+    refused: usize,
     successes: usize,
     row_of_trips: u32,
     bad_at: u64,
@@ -129,6 +55,8 @@ impl Reference {
             ended: Vec::new(),
             row: Vec::new(),
             out: Vec::new(),
+            raised: false,
+            refused: 0,
             successes: 0,
             row_of_trips: 0,
             bad_at: 0,
@@ -156,6 +84,7 @@ impl Reference {
             }
             Seen::Ramp { .. } => {
                 self.asked = 0;
+                self.refused = 0;
                 self.due_ns = 0;
                 self.tick_began = now;
                 self.reds = 0;
@@ -184,7 +113,7 @@ impl Reference {
         self.seen = self.seen.max(now);
         match self.state {
             Seen::Watch { until } if now >= until => self.enter(Seen::Closed, now),
-            Seen::HalfOpen if self.out.iter().any(|probe| now >= probe.at + 10_000) => self.open(now),
+            Seen::HalfOpen if self.out.iter().any(|(probe, _)| now >= probe.at + 10_000) => self.open(now),
             Seen::Ramp { share } => self.judge(share, now),
             _ => {}
         }
@@ -196,6 +125,10 @@ impl Reference {
 
     fn interval_ns(&self) -> u64 {
         let Seen::Ramp { share } = self.state else { return 0 };
+        self.interval_at(share)
+    }
+
+    fn interval_at(&self, share: u64) -> u64 {
         // 5 % more than the share.
         let milli = self.rate_milli * share * 105 / 100 / 1000;
         1_000_000_000_000 / milli.max(1000)
@@ -216,7 +149,11 @@ impl Reference {
             Seen::ForcedOpen => false,
             Seen::Open { .. } => safe && now >= self.until(),
             Seen::HalfOpen => safe && self.out.len() < self.probes,
-            Seen::Ramp { .. } => self.ramp(now).is_some(),
+            Seen::Ramp { .. } => {
+                let passes = self.ramp(now).is_some();
+                self.refused += usize::from(!passes);
+                passes
+            }
         }
     }
 
@@ -231,7 +168,7 @@ impl Reference {
         let is_probe = self.state == Seen::HalfOpen;
         let call = Admitted { id: self.ids, generation: self.generation, is_probe, at: now, waited_ns: 0 };
         if is_probe {
-            self.out.push(call);
+            self.out.push((call, 1));
         }
         if matches!(self.state, Seen::Ramp { .. }) {
             self.due_ns = self.ramp(now).unwrap();
@@ -242,7 +179,7 @@ impl Reference {
     pub(crate) fn end(&mut self, call: Admitted, fate: Fate, now: u64) {
         if fate == Fate::Unused {
             if call.generation == self.generation {
-                self.out.retain(|probe| probe.id != call.id);
+                self.answered(call);
                 if matches!(self.state, Seen::Ramp { .. }) {
                     self.due_ns = self.due_ns.saturating_sub(self.interval_ns());
                 }
@@ -250,7 +187,7 @@ impl Reference {
             return;
         }
         if fate == Fate::Silent {
-            return self.out.retain(|probe| probe.id != call.id);
+            return self.let_go(call);
         }
         let now = if fate == Fate::Abandoned { self.seen } else { now };
         self.look(now);
@@ -261,12 +198,10 @@ impl Reference {
         let slow = lasted_ns > SLOW * MS;
         let failed = fate == Fate::Failed;
         let given_up = matches!(fate, Fate::Abandoned | Fate::GivenUp);
-        if call.is_probe {
-            self.out.retain(|probe| probe.id != call.id);
-        }
         if given_up && !slow {
-            return;
+            return self.let_go(call);
         }
+        self.answered(call);
         self.ended.push(Ended {
             id: call.id,
             failed,
@@ -295,6 +230,22 @@ impl Reference {
         }
         self.weigh(failed, now);
         self.look(now);
+    }
+
+    /// The probe's place is free, whoever holds it.
+    fn answered(&mut self, call: Admitted) {
+        self.out.retain(|(probe, _)| probe.id != call.id);
+    }
+
+    /// Whatever the call takes up at its dependency holds its place too.
+    pub(crate) fn hold(&mut self, call: Admitted) {
+        self.out.iter_mut().filter(|(probe, _)| probe.id == call.id).for_each(|(_, holders)| *holders += 1);
+    }
+
+    /// One who held the probe's place does so no more.
+    pub(crate) fn let_go(&mut self, call: Admitted) {
+        self.out.iter_mut().filter(|(probe, _)| probe.id == call.id).for_each(|(_, holders)| *holders -= 1);
+        self.out.retain(|(_, holders)| *holders > 0);
     }
 
     fn weigh(&mut self, failed: bool, now: u64) {
@@ -348,6 +299,11 @@ impl Reference {
         }
         self.ended.iter_mut().for_each(|end| end.in_tick = false);
         self.tick_began = now;
+        let refused = std::mem::take(&mut self.refused) as u64;
+        // What came, at most, and what the whole and its burst of a tenth of a second would have let through.
+        let (lasted_ns, whole) = (lasted * MS, self.interval_at(1000));
+        let was_too_little =
+            refused + lasted_ns / self.interval_at(share) > (lasted_ns + whole.max(100 * MS)) / whole;
         let (green, red) =
             if self.p95_ns == 0 { (SLOW * MS, SLOW * MS) } else { (self.p95_ns * 3, self.p95_ns * 7) };
         let late = |bound: u64| {
@@ -372,14 +328,40 @@ impl Reference {
         } else {
             self.reds = 0;
             if is_green && now >= self.frozen_until {
-                let next = share * 3 / 2;
-                if next >= 1000 {
-                    self.enter(Seen::Watch { until: now + 60_000 }, now);
-                } else {
-                    self.state = Seen::Ramp { share: next };
-                }
+                self.green(share, was_too_little, now);
             }
         }
+    }
+
+    fn green(&mut self, share: u64, was_too_little: bool, now: u64) {
+        let mut next = (share * 3 / 2).min(1000);
+        if !was_too_little {
+            match next {
+                1000 => self.enter(Seen::Watch { until: now + 60_000 }, now),
+                _ => self.state = Seen::Ramp { share: next },
+            }
+            return;
+        }
+        // Steps that let nobody else through are none.
+        while next < 1000 && self.interval_at(next) == self.interval_at(share) {
+            next = (next * 3 / 2).min(1000);
+        }
+        if self.interval_at(next) == self.interval_at(share) {
+            self.rate_milli = self.rate_milli.max(1000) * 3 / 2;
+            self.raised = true;
+        }
+        self.state = Seen::Ramp { share: next };
+    }
+
+    /// What is measured elsewhere: at a trip, and what a ramp found to be wanted is told here as there.
+    pub(crate) fn take_over_rate(&mut self, rate_milli: u64) {
+        if matches!(self.state, Seen::Ramp { .. } | Seen::Watch { .. }) && self.raised {
+            assert_eq!(rate_milli, self.rate_milli, "raised");
+        }
+        if !matches!(self.state, Seen::Ramp { .. } | Seen::Watch { .. }) {
+            self.raised = false;
+        }
+        self.rate_milli = rate_milli;
     }
 
     fn red(&mut self, share: u64, now: u64) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::incident::{Change, DependencyState, Latency, Phase, Sample, What};
+use crate::incident::{Change, DependencyState, Latency, Lookups, Phase, Sample, What};
 
 use super::support::{SECOND, World, mixed, normal, open, to_phase, with};
 
@@ -181,4 +181,47 @@ fn an_incident_ends_without_traffic_too() {
     let never = with(DependencyState::Open, normal(0));
     world.tick(&never);
     world.quiet(1000, &open());
+}
+
+fn hits(of_1000: u64) -> Sample {
+    Sample { lookups: Some(Lookups { hits: of_1000, total: 1000 }), ..normal(1000) }
+}
+
+/// Nothing but hits is usual; after the outage nine of ten are, for good. Told first at second 124, they are usual five minutes
+/// later: green from second 425 on, and over at 725.
+#[test]
+fn hits_that_stay_fewer_do_not_keep_an_incident_for_ever() {
+    let mut world = World::new();
+    world.quiet(120, &hits(1000));
+    world.open_and_close();
+    assert_eq!(world.second(), 123);
+    world.quiet(11, &hits(900));
+    assert_eq!(to_phase(world.tick(&hits(900))), Some(Phase::Recovering));
+    world.quiet(289, &hits(900));
+    assert_eq!(world.second(), 424);
+    assert_eq!(to_phase(world.tick(&hits(900))), Some(Phase::Observing));
+    world.quiet(299, &hits(900));
+    assert_eq!(to_phase(world.tick(&hits(900))), Some(Phase::Ended));
+    assert_eq!(world.second(), 725);
+    // A minute later what was told since then is the new usual one.
+    world.quiet(100, &hits(900));
+    assert!((world.incidents.baseline().hit_ratio().unwrap() - 0.9).abs() < 1e-9);
+}
+
+/// Something else is wrong for a second, 299 s after the hits alone were: the five minutes begin anew after it.
+#[test]
+fn fewer_hits_are_usual_only_after_five_minutes_with_nothing_else() {
+    let mut world = World::new();
+    world.quiet(120, &hits(1000));
+    world.open_and_close();
+    world.quiet(11, &hits(900));
+    assert_eq!(to_phase(world.tick(&hits(900))), Some(Phase::Recovering));
+    world.quiet(287, &hits(900));
+    let mut slow = hits(900);
+    slow.dependencies[0].latency = Latency::Amber;
+    world.quiet(1, &slow);
+    // Alone again from second 424 to 724.
+    world.quiet(301, &hits(900));
+    assert_eq!(world.second(), 724);
+    assert_eq!(to_phase(world.tick(&hits(900))), Some(Phase::Observing));
 }

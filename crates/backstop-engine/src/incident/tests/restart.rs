@@ -165,3 +165,59 @@ fn what_comes_from_a_file_is_cut_to_the_bounds() {
     }
     assert_eq!(incidents.baseline().fallback_ratio(), 0.0);
 }
+
+/// What an earlier process wrote, of which the last incident has ended or not, and what this one has seen before it could
+/// read that.
+fn two_processes(has_ended: bool) -> (Saved, World) {
+    let mut earlier = World::new();
+    earlier.quiet(100, &normal(1000));
+    earlier.open_and_close();
+    earlier.quiet(298, &normal(100));
+    earlier.tick(&normal(100));
+    if !has_ended {
+        earlier.tick(&open());
+    }
+    let mut world = World::new();
+    world.now = earlier.now;
+    (earlier.incidents.save(), world)
+}
+
+/// Second 403 is the last of the earlier process, which saw the first incident begin in second 101.
+#[test]
+fn what_is_read_late_comes_before_what_happened_meanwhile() {
+    let (saved, mut world) = two_processes(true);
+    assert_eq!((saved.begun, saved.ended.len(), saved.current.is_some()), (1, 1, false));
+    let (first, usual) = (saved.ended[0].clone(), saved.baseline);
+    world.open_and_close();
+    world.quiet(298, &normal(100));
+    world.tick(&normal(100));
+    world.tick(&open());
+    let (second, third) = (world.last_ended().clone(), world.record().clone());
+    assert!(second.id.ends_with("Z-1") && third.id.ends_with("Z-2"));
+    world.incidents.take_up_late(saved, world.now);
+    let after = world.incidents.save();
+    assert_eq!((after.begun, after.ended.len(), &after.ended[0]), (3, 2, &first));
+    assert!(after.ended[1].id.ends_with("Z-2") && after.ended[1].began == second.began);
+    assert!(world.record().id.ends_with("Z-3") && world.record().began == third.began);
+    assert_eq!(after.baseline.requests, usual.requests, "nothing was usual in the seconds since");
+    // What goes on, goes on.
+    world.tick(&normal(100));
+    assert_eq!(world.record().counts.normal, 100);
+}
+
+#[test]
+fn an_incident_that_is_read_late_goes_on_unless_there_is_a_later_one() {
+    let (saved, mut world) = two_processes(false);
+    world.quiet(1, &normal(100));
+    world.incidents.take_up_late(saved, world.now);
+    assert!(world.record().id.ends_with("Z-2") && world.record().restarts == 1);
+
+    let (saved, mut world) = two_processes(false);
+    let last_known = saved.last_tick;
+    world.tick(&open());
+    world.incidents.take_up_late(saved, world.now);
+    assert!(world.record().id.ends_with("Z-3") && world.record().restarts == 0);
+    let earlier = world.last_ended();
+    assert!(earlier.id.ends_with("Z-2"));
+    assert_eq!((earlier.phase, earlier.ended), (Phase::Ended, last_known));
+}

@@ -28,14 +28,19 @@ impl Scalar for PartPath {
 
 impl Template {
     /// If this rule matches the path whatever its parameters are: what stands for each parameter of the rule, in segments of
-    /// the path. A rest for which nothing is left stands for nothing.
+    /// the path. A rest for which nothing is left stands for nothing; it begins after a slash, so that `/p/{rest*}` matches
+    /// `/p/` and not `/p`.
     pub(crate) fn takes(&self, path: &Template) -> Option<Vec<(Box<str>, Vec<Segment>)>> {
         let mut left = path.segments.as_slice();
         let mut taken = Vec::new();
-        for segment in &self.segments {
+        for (index, segment) in self.segments.iter().enumerate() {
             if let Segment::Rest(name) = segment {
-                if !left.is_empty() {
-                    taken.push((name.clone(), left.to_vec()));
+                match left {
+                    // Only the path `/` has no segments.
+                    [] if index > 0 => return None,
+                    [] => {}
+                    [Segment::Literal(last)] if last.is_empty() => {}
+                    _ => taken.push((name.clone(), left.to_vec())),
                 }
                 return Some(taken);
             }
@@ -90,8 +95,13 @@ mod tests {
             ("/p/{id}", "/p/42", some(&["id=/42"])),
             ("/p/{id}/r", "/p/{product}/r", some(&["id=/{product}"])),
             ("/p/{all*}", "/p/{a}/x/{b}", some(&["all=/{a}/x/{b}"])),
-            ("/p/{all*}", "/p", some(&[])),
+            ("/p/{all*}", "/p", None),
+            ("/p/{all*}", "/p/", some(&[])),
+            ("/p/{all*}", "/p/a/", some(&["all=/a/"])),
+            ("/p/{id}/{all*}", "/p/{a}", None),
+            ("/p/{id}/{all*}", "/p/{a}/", some(&["id=/{a}"])),
             ("/{all*}", "/", some(&[])),
+            ("/{all*}", "/p", some(&["all=/p"])),
             ("/", "/", some(&[])),
             ("/p/", "/p/", some(&[])),
             ("/p/42", "/p/{product}", None),
