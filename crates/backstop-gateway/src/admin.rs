@@ -3,7 +3,8 @@
 //! - `GET /metrics`: OpenMetrics text, which Prometheus reads.
 //! - `GET /livez`: 200 while the process serves its own port.
 //! - `GET /readyz`: 200 while requests are accepted, 503 once the service stops. Its JSON names what is wrong without being
-//!   a reason to take traffic away: a disk that costs copies or records, withdrawals that the disk has not confirmed.
+//!   a reason to take traffic away: a disk that costs copies or records, withdrawals that the disk has not confirmed, a
+//!   clock by which no evidence can be judged.
 //! - `GET /incidents`, `GET /incidents/ID`: what happened, as JSON.
 //! - `GET /dependencies/NAME/breaker` shows what holds a breaker; `POST` is an operator's order.
 
@@ -16,6 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backstop::Backstop;
+use backstop_engine::engine::DependencyState;
+use backstop_engine::time::WallTrust;
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
@@ -146,7 +149,16 @@ impl Admin {
         if let Some(error) = self.state.keeper.as_ref().and_then(|keeper| keeper.trouble()) {
             warnings.push(format!("incidents and the states of breakers are kept in memory only ({error})"));
         }
-        let draining = self.backstop.engine().is_draining();
+        let engine = self.backstop.engine();
+        let is_believed = self.backstop.clock().now().wall_trust == WallTrust::Synchronised;
+        let has_evidence = |dependency: &DependencyState| dependency.stand_in.verified().is_some();
+        if !is_believed && engine.dependencies().iter().any(has_evidence) {
+            warnings.push(
+                "nobody stands in for another: the clock is not synchronised, so no evidence can be dated"
+                    .into(),
+            );
+        }
+        let draining = engine.is_draining();
         let status = if draining { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
         let body = serde_json::json!({ "ready": !draining, "draining": draining, "warnings": warnings });
         typed(status, "application/json", format!("{body}\n"))

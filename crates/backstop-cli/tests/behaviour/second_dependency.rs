@@ -3,6 +3,7 @@
 use backstop_lab::client;
 use backstop_lab::origin::{Answer, Behaviour, Gate, Matcher, Origin};
 
+use crate::disk::warnings;
 use crate::support::gateway::folder;
 use crate::support::shop::{HOST, SPANISH, down};
 use crate::support::{BOUND, Gateway, Hand, Policy, expect, product, products, run};
@@ -121,7 +122,11 @@ fn evidence_that_lay_ahead_at_the_start_counts_once_its_day_has_come() {
         to(&mut hand, FIRST_NS);
         assert_eq!(two.gateway.get("/p/1", &SPANISH).await.text(), product("1", "replica", "es"));
         assert_eq!(two.replica.count(), 1);
+        assert_eq!(warnings(&two.gateway).await, "[]");
         hand.say("sync off");
+        let warned =
+            "[\"nobody stands in for another: the clock is not synchronised, so no evidence can be dated\"]";
+        assert_eq!(warnings(&two.gateway).await, warned);
         two.gateway.get("/p/1", &SPANISH).await;
         assert_eq!(two.replica.count(), 1, "a date that nobody vouches for");
     });
