@@ -253,3 +253,36 @@ fn a_phase_has_its_own_facts() {
         assert_eq!(health.phase(up), second);
     });
 }
+
+/// The client leaves while what its call takes up at the dependency comes back: the slot is free once both are gone.
+#[test]
+fn a_probes_place_comes_back_with_the_last_of_its_holders() {
+    explore(|| {
+        let health = health(1, None);
+        let up = opened(&health);
+        let ticket = admit(&health, up).unwrap();
+        let place = ticket.probe_place();
+        let leaving = thread::spawn(move || ticket.given_up(up));
+        drop(place);
+        leaving.join().unwrap();
+        assert!(admit(&health, up).is_some(), "the slot came back");
+    });
+}
+
+/// The answer gives the slot back, and what the call takes up comes back in the same moment: whoever has the slot next
+/// keeps it.
+#[test]
+fn a_probes_place_comes_back_once() {
+    explore(|| {
+        let health = health(1, None);
+        let up = opened(&health);
+        let ticket = admit(&health, up).unwrap();
+        let place = ticket.probe_place();
+        let returning = thread::spawn(move || drop(place));
+        ticket.neutral(up);
+        let next = admit(&health, up);
+        returning.join().unwrap();
+        assert!(next.is_some());
+        assert!(admit(&health, up).is_none(), "it was given back once");
+    });
+}
