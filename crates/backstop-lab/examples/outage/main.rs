@@ -176,6 +176,10 @@ async fn measure(binary: &Path) -> Result<Seen, Failed> {
         }
     };
     tokio::time::timeout(BOUND, up).await?;
+    // Each has a copy before the load begins: a first moment in which all connections are taken is not what is measured.
+    for target in targets() {
+        client::get(listen, &target, &[]).await?;
+    }
 
     let (answers, seconds) = (Arc::new(Answers::default()), Arc::new(Seconds::default()));
     let noting = (Arc::clone(&answers), Arc::clone(&seconds));
@@ -183,7 +187,7 @@ async fn measure(binary: &Path) -> Result<Seen, Failed> {
     let noting_latest = Arc::clone(&latest_ms);
     let plan = Plan::new(listen, RATE, LASTS)
         .connections(256)
-        .kind(Kind::get("/item/0").targets((0..100).map(|number| format!("/item/{number}"))))
+        .kind(Kind::get("/item/0").targets(targets()))
         .on_sample(move |sample| {
             noting.0.count(sample);
             noting.1.count(sample);
@@ -212,6 +216,10 @@ async fn measure(binary: &Path) -> Result<Seen, Failed> {
         answers,
         summary,
     })
+}
+
+fn targets() -> impl Iterator<Item = String> {
+    (0..100).map(|number| format!("/item/{number}"))
 }
 
 /// Resident memory of a process now.
