@@ -77,6 +77,8 @@ pub struct RequestFacts {
     pub attempt: u32,
     /// Whether it can be sent a second time: its content, if any, is still there.
     pub repeatable: bool,
+    /// Whether it has content, which its client is still to send.
+    pub has_content: bool,
     /// Whether whoever makes its calls can make one to another dependency than the route's own.
     pub elsewhere: bool,
     /// Of a part of a composed answer: when it is waited for no longer. It takes no place at the process; the request that
@@ -92,6 +94,7 @@ impl RequestFacts {
         credential: false,
         attempt: 1,
         repeatable: true,
+        has_content: false,
         elsewhere: true,
         part_until: None,
     };

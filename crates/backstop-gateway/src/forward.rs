@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 use crate::client_body::RequestContent;
 use crate::hop;
 use crate::stack::Thread;
-use crate::strict::is_forwarding;
+use crate::strict::{is_disguised, is_forwarding};
 use crate::target::Prefix;
 use crate::trailers::{self, Ruled};
 use crate::upstream::{AnswerBody, Lane};
@@ -120,7 +120,8 @@ fn join_cookies(headers: &mut HeaderMap) {
 /// Whom the request comes from, as far as that can be believed.
 fn forwarded(headers: &mut HeaderMap, peer: IpAddr, trusted: bool) {
     if !trusted {
-        let claims: Vec<HeaderName> = headers.keys().filter(|name| is_forwarding(name)).cloned().collect();
+        let is_claim = |name: &&HeaderName| is_forwarding(name) || is_disguised(name, is_forwarding);
+        let claims: Vec<HeaderName> = headers.keys().filter(is_claim).cloned().collect();
         for name in claims {
             headers.remove(name);
         }
@@ -219,6 +220,9 @@ impl Upstream<RequestContent> for Forward<'_> {
             let invalid = Failure::new(FailureKind::Protocol, Phase::Head, Sent::Maybe);
             return Err(CallError::Failed(invalid));
         }
+        // Ours, whatever the dependency speaks (RFC 9112 section 2.3): by an older one an answer without a length would end with
+        // the client's connection, and one that is cut would look whole.
+        *response.version_mut() = Version::HTTP_11;
         // Only after content in chunks there can be more fields (RFC 9112 section 7.1.2).
         let is_chunked = response.headers().contains_key(TRANSFER_ENCODING);
         let named = hop::strip(response.headers_mut());

@@ -11,9 +11,10 @@ use std::time::Duration;
 use backstop::clock::Clock;
 use backstop::fields::Speaker;
 use backstop::{Backstop, SetupError};
-use backstop_engine::policy::RouteId;
+use backstop_engine::policy::{KeyPart, RouteClass, RouteId};
 use backstop_policy::{HostHeader, Loaded, RouteSettings};
 use backstop_store::{Copies, OpenReport, StoreOptions};
+use http::HeaderName;
 use tokio::sync::watch;
 
 use crate::admin::Admin;
@@ -352,6 +353,16 @@ fn own_host(dependency: &backstop_policy::DependencySettings) -> String {
     dependency.addresses.first().map_or_else(String::new, ToString::to_string)
 }
 
+/// The fields by which copies of a route are told apart.
+fn keyed(class: &RouteClass) -> Box<[HeaderName]> {
+    let parts = class.read().into_iter().flat_map(|read| &read.key);
+    let name = |part: &KeyPart| match part {
+        KeyPart::Header(name) => HeaderName::from_bytes(name.as_bytes()).ok(),
+        KeyPart::Path(_) | KeyPart::Language | KeyPart::Query(_) => None,
+    };
+    parts.filter_map(name).collect()
+}
+
 /// What the dependencies that name a probe are probed with.
 fn probes(dependencies: &[backstop_policy::DependencySettings]) -> Result<Vec<Probe>, CannotProbe> {
     let probe = |dependency: &backstop_policy::DependencySettings| {
@@ -381,6 +392,7 @@ fn route_stack(
         limits: route.limits,
         forward: forward::Rules::new(route.strip_prefix.as_deref(), &host, &own_host),
         request_edits: Arc::new(Edits::new(&route.request_headers)),
+        keyed: keyed(&backstop.engine().route(id).rules.class),
         ignore_cookie: route.ignore_cookie,
         is_read: backstop.engine().route(id).rules.class.read().is_some(),
         response_edits: Arc::new(Edits::new(&route.response_headers)),

@@ -13,7 +13,7 @@ use backstop_engine::flow::Account;
 use backstop_engine::outcome::Source;
 use bytes::Bytes;
 use http::header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE};
-use http::{HeaderName, HeaderValue, Method, Request, Response, Version, request};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Version, request};
 use http_body::Body;
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
@@ -28,7 +28,7 @@ use crate::log::Decisions;
 use crate::max_forwards::{self, Reach};
 use crate::parts::PartRules;
 use crate::router::{Found, Router};
-use crate::strict::{self, Fault};
+use crate::strict::{self, Fault, is_disguised};
 use crate::tallies::Tallies;
 use crate::target::origin_form;
 use crate::trailers;
@@ -63,6 +63,8 @@ pub(crate) struct RouteStack {
     pub(crate) limits: backstop_policy::RouteLimits,
     pub(crate) forward: forward::Rules,
     pub(crate) request_edits: Arc<Edits>,
+    /// The fields that are in the keys of its copies.
+    pub(crate) keyed: Box<[HeaderName]>,
     pub(crate) ignore_cookie: bool,
     /// Whether its reads are kept: it is a `public_read` or a `cached_read`.
     pub(crate) is_read: bool,
@@ -216,6 +218,7 @@ pub(crate) fn make_ready(
         head.extensions.insert(AlsoKey(told));
     }
     let named = forward::prepare(head, peer, trusted, &shared.via);
+    leave_out_disguised(route, &mut head.headers);
     route.request_edits.apply(&mut head.headers);
     head.extensions.insert(Examined);
     if personal {
@@ -225,6 +228,15 @@ pub(crate) fn make_ready(
         head.extensions.insert(parameters);
     }
     named
+}
+
+/// A service that reads `X_Tenant` as `X-Tenant` would answer for one that is neither in the copy's key nor the operator's.
+fn leave_out_disguised(route: &RouteStack, headers: &mut HeaderMap) {
+    let is_ruled = |name: &HeaderName| route.request_edits.touch(name) || route.keyed.contains(name);
+    let gone: Vec<HeaderName> = headers.keys().filter(|name| is_disguised(name, is_ruled)).cloned().collect();
+    for name in gone {
+        headers.remove(name);
+    }
 }
 
 /// Makes the operator's edits of a decided answer and writes it down if it is not normal.

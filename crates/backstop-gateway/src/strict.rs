@@ -278,6 +278,13 @@ pub(crate) fn is_forwarding(name: &HeaderName) -> bool {
     *name == http::header::FORWARDED || name.as_str().starts_with("x-forwarded-")
 }
 
+/// Whether a name is one of these, written with underscores. Services that put fields into variables of their environment
+/// (RFC 3875 section 4.1.18) cannot tell the two apart.
+pub(crate) fn is_disguised(name: &HeaderName, is_one: impl Fn(&HeaderName) -> bool) -> bool {
+    let name = name.as_str();
+    name.contains('_') && HeaderName::try_from(name.replace('_', "-")).is_ok_and(|name| is_one(&name))
+}
+
 #[cfg(test)]
 #[path = "strict_tests.rs"]
 mod tests;

@@ -16,10 +16,14 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::edits::Edits;
 use crate::hop;
-use crate::strict::is_forwarding;
+use crate::strict::{is_disguised, is_forwarding};
 
-/// What frames, routes, authenticates or changes a message, or says what may be done with it.
-const NEEDED_BEFORE: [HeaderName; 28] = [
+/// What frames, routes, authenticates or changes a message, says which answer is wanted, or what may be done with it.
+const NEEDED_BEFORE: [HeaderName; 32] = [
+    header::ACCEPT,
+    header::ACCEPT_CHARSET,
+    header::ACCEPT_ENCODING,
+    header::ACCEPT_LANGUAGE,
     header::AGE,
     header::AUTHORIZATION,
     header::CACHE_CONTROL,
@@ -66,8 +70,9 @@ impl Rules {
 
     fn goes_on(&self, name: &HeaderName) -> bool {
         !NEEDED_BEFORE.contains(name)
-            && *name != backstop::fields::BACKSTOP
+            && !name.as_str().starts_with("backstop")
             && !is_forwarding(name)
+            && !is_disguised(name, |name| is_forwarding(name) || self.edits.touch(name))
             && !hop::is_of_the_connection(name)
             && !self.named.contains(name)
             && !self.edits.touch(name)

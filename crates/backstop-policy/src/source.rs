@@ -1,6 +1,7 @@
 //! Where every rule was written, and how files are read.
 
 use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -36,8 +37,13 @@ const MOST_BYTES: u64 = 16 << 20;
 pub struct Disk;
 
 impl FileSource for Disk {
-    /// Of a file that has no end, as much as no rule accepts any more.
+    /// Of a file that has no end, as much as no rule accepts any more. What only a writer at its other end would open (a
+    /// pipe) is not waited for.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let kind = std::fs::metadata(path)?.file_type();
+        if kind.is_fifo() || kind.is_socket() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
+        }
         let mut content = Vec::new();
         std::fs::File::open(path)?.take(MOST_BYTES).read_to_end(&mut content)?;
         Ok(content)
@@ -97,5 +103,28 @@ impl SourceMap {
     pub fn locate(&self, origin: Origin) -> Option<String> {
         let start = self.get(origin)?.place.start;
         Some(format!("{}:{}:{}", self.file, start.line, start.column))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever opens a pipe waits for its writer: `check` hung for ever on a policy that named one.
+    #[test]
+    fn a_pipe_is_no_file() {
+        let folder = std::env::temp_dir().join(format!("backstop-pipe-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let error = Disk.read(&path).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.to_string().as_str()),
+            (io::ErrorKind::InvalidInput, "it is not a file")
+        );
+        let file = folder.join("file");
+        std::fs::write(&file, "content").unwrap();
+        assert_eq!(Disk.read(&file).unwrap(), b"content");
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -80,7 +80,7 @@ impl Rules {
         let is_json = declared.or(expected).is_some_and(is_json);
         if is_json && !looks {
             return match is_one_value(body) {
-                true => Form::Whole { correct: true, certain: true },
+                true => Form::Whole { correct: true, certain: delimited || ends_itself(body) },
                 false => Form::Broken,
             };
         }
@@ -105,6 +105,11 @@ impl Rules {
                 (Found::Nothing | Found::Other, Some(_)) => false,
             })
     }
+}
+
+/// Whether a JSON value shows by itself where it ends. A number does not: a part of it is one as well.
+fn ends_itself(body: &[u8]) -> bool {
+    body.trim_ascii_end().last().is_some_and(|byte| !byte.is_ascii_digit())
 }
 
 /// A media type without its parameters.
@@ -169,6 +174,23 @@ mod tests {
                 let problem = Some("application/problem+json");
                 assert_eq!(examine(&Correct::default(), problem, broken, framing), Form::Broken, "{broken}");
             }
+        }
+    }
+
+    /// `12345` that is cut after three digits is a number too; of everything else a part is no value (RFC 8259 section 2).
+    #[test]
+    fn a_number_does_not_show_where_it_ends() {
+        let json = Some("application/json");
+        for number in ["123", "-1.5e3", " 7\n"] {
+            assert_eq!(examine(&Correct::default(), json, number, Framing::Delimited), WHOLE, "{number}");
+            assert_eq!(
+                examine(&Correct::default(), json, number, Framing::UntilClose),
+                UNCERTAIN,
+                "{number}"
+            );
+        }
+        for other in ["[123]", "{\"a\":1}", "\"1\"", "true", "null"] {
+            assert_eq!(examine(&Correct::default(), json, other, Framing::UntilClose), WHOLE, "{other}");
         }
     }
 

@@ -71,6 +71,7 @@ where
     };
     facts.part_until = parts.extensions.get().map(|part: &PartOf| part.until);
     facts.elsewhere = upstream.reaches_others();
+    facts.has_content = incoming.upload.is_some() || has_content;
     facts.repeatable = incoming.upload.is_none() && !has_content && upstream.no_content().is_some();
     facts.attempt = inbound_attempt(&parts.headers);
     let mut flow = Flow::begin(

@@ -37,6 +37,9 @@ pub struct Speaker {
     pub is_gateway: bool,
 }
 
+/// The greatest Integer of a Structured Field.
+const MOST: u64 = 999_999_999_999_999;
+
 /// The `Backstop` field for an answer.
 pub fn backstop(account: &Account) -> HeaderValue {
     let mut text = String::with_capacity(96);
@@ -46,8 +49,9 @@ pub fn backstop(account: &Account) -> HeaderValue {
         text.push_str(", source=");
         text.push_str(account.source.token());
     }
-    if let Some(age) = account.age {
-        let _infallible = write!(text, ", age={}", age.as_secs());
+    // An age that nobody knows is not told, and no number may have more than fifteen digits (RFC 9651 section 3.3.1).
+    if let Some(age) = account.age.filter(|age| *age < Duration::MAX) {
+        let _infallible = write!(text, ", age={}", age.as_secs().min(MOST));
     }
     let reason = account.reason.token();
     if account.outcome != Outcome::Normal {
@@ -331,6 +335,29 @@ mod tests {
         assert_eq!(with("outcome=failed, reason=incorrect", None), Some(Duration::ZERO));
         assert_eq!(with("outcome=normal, source=primary", Some("5")), None);
         assert_eq!(degraded(&HeaderMap::new()), None);
+    }
+
+    /// RFC 9651 section 3.3.1: an Integer has at most fifteen digits. An age that nobody knows is not told at all.
+    #[test]
+    fn an_age_is_a_number_of_at_most_fifteen_digits() {
+        let account = |age| Account {
+            outcome: Outcome::Fallback,
+            source: Source::Alternative,
+            reason: Reason::UpstreamDegraded,
+            cause: None,
+            age: Some(age),
+            rule: backstop_engine::policy::Origin::NONE,
+        };
+        for (age, expected) in [
+            (Duration::from_secs(7), "outcome=fallback, source=alternative, age=7, reason=upstream_degraded"),
+            (
+                Duration::from_secs(1_000_000_000_000_000),
+                "outcome=fallback, source=alternative, age=999999999999999, reason=upstream_degraded",
+            ),
+            (Duration::MAX, "outcome=fallback, source=alternative, reason=upstream_degraded"),
+        ] {
+            assert_eq!(backstop(&account(age)).to_str().unwrap(), expected);
+        }
     }
 
     /// What cannot be understood was not said by the origin, and how old it is nobody knows.

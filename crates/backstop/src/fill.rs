@@ -246,6 +246,7 @@ where
     async fn land(mut self, decision: Decision, lead: &Lead) -> (Landed, Landing<U::Body>, ForCache) {
         use crate::exchange::Answer;
         let Decision { reply, copy, account, settlement, .. } = decision;
+        let copy = self.by_the_origins_word(copy, &account);
         match copy {
             CopyAction::Store => self.store(),
             CopyAction::Withdraw | CopyAction::WithdrawUnsettled => self.withdraw(None).await,
@@ -269,11 +270,9 @@ where
                     None => Landed::Apart,
                 };
                 let brought = match shared {
-                    // Trailers are nobody's but whoever's answer this is: a copy has none.
-                    Some(copy) if trailers.is_none() => {
-                        Brought::Shared { copy, account, held: Some(held), led: true }
-                    }
-                    _ => Brought::Whole { head, body, trailers, held, account },
+                    // Trailers are left behind, as in every copy (RFC 9110 section 6.5.1).
+                    Some(copy) => Brought::Shared { copy, account, held: Some(held), led: true },
+                    None => Brought::Whole { head, body, trailers, held, account },
                 };
                 (landed, Landing(brought), for_cache)
             }

@@ -220,10 +220,15 @@ pub(crate) fn announces_content(headers: &HeaderMap) -> bool {
     headers.contains_key(TRANSFER_ENCODING) || headers.get(CONTENT_LENGTH).is_some_and(|length| length != "0")
 }
 
-/// How often whoever calls has tried the request: what is no number from 1 on counts as the first time.
+/// How often whoever calls has tried the request. What is no number counts as the first time; of several, and of one that is
+/// too large to be read, the greatest.
 pub(crate) fn inbound_attempt(headers: &HeaderMap) -> u32 {
-    let told = headers.get(BACKSTOP_ATTEMPT).and_then(|told| told.to_str().ok()?.trim().parse().ok());
-    told.unwrap_or(1).max(1)
+    let number = |told: &HeaderValue| {
+        let told = told.to_str().ok()?.trim();
+        let is_number = !told.is_empty() && told.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| told.parse().unwrap_or(u32::MAX))
+    };
+    headers.get_all(BACKSTOP_ATTEMPT).iter().filter_map(number).max().unwrap_or(1).max(1)
 }
 
 fn says_no_store(headers: &HeaderMap) -> bool {
@@ -372,5 +377,29 @@ mod tests {
         let mut unmatched = parts("/p", &[("accept-language", "de")]);
         Read::prepare(&rules(&["es"], vec![]), "r", b"", &mut unmatched);
         assert_eq!(unmatched.headers[ACCEPT_LANGUAGE], "de");
+    }
+
+    /// Whatever says that somebody has tried already is believed: a second owner of retries multiplies them.
+    #[test]
+    fn of_several_attempts_the_greatest_counts() {
+        let told = |lines: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append(BACKSTOP_ATTEMPT, HeaderValue::from_str(line).unwrap());
+            }
+            inbound_attempt(&headers)
+        };
+        for (lines, expected) in [
+            (&[][..], 1),
+            (&["1"], 1),
+            (&["0"], 1),
+            (&["x"], 1),
+            (&["-2"], 1),
+            (&[" 2 "], 2),
+            (&["1", "3"], 3),
+            (&["99999999999999999999999"], u32::MAX),
+        ] {
+            assert_eq!(told(lines), expected, "{lines:?}");
+        }
     }
 }

@@ -55,6 +55,13 @@ pub fn storable(headers: &HeaderMap, override_origin: bool) -> Storable {
     Storable { keep, limit, lifetime }
 }
 
+/// Whether the origin says of what was asked for that it must not be kept: `private`, or `no-store` where the operator does
+/// not override it. A cookie alone says so of one answer, and nothing of what others get.
+pub(crate) fn forbids_keeping(headers: &HeaderMap, override_origin: bool) -> bool {
+    let directives = targeted(headers).unwrap_or_else(|| Directives::of_cache_control(headers));
+    directives.private || (directives.no_store && !override_origin)
+}
+
 /// How long an answer may be used without asking at all, in good times: while it is fresh, where the origin says for how
 /// long that is, and not at all where it wants to be asked (RFC 9111 sections 4.2 and 5.2.2). Where it says nothing, it
 /// leaves it to whoever keeps it (section 4.2.2).

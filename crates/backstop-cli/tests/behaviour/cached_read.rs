@@ -169,6 +169,20 @@ fn many_who_ask_the_same_are_one_read() {
     });
 }
 
+/// Trailers are left behind, as in every copy: they made the leader's own answer one that said nothing of its age.
+#[test]
+fn a_read_with_trailers_is_told_as_any_other() {
+    run(async {
+        let world = World::open().await;
+        let answer =
+            Answer::json(review("1", "first")).chunked(4).header("Trailer", "X-Sum").trailer("X-Sum", "1");
+        world.shop.origin.on(Matcher::path("/r/1"), answer);
+        let answer = world.get("1").await;
+        read(&answer, &review("1", "first"));
+        assert_eq!((answer.header("age"), answer.header("trailer")), (Some("0"), None));
+    });
+}
+
 /// No more wait for one read than the policy says; who comes after them is refused at once, or gets the local copy.
 #[test]
 fn waiters_are_bounded() {

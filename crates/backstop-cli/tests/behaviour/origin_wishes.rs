@@ -2,6 +2,7 @@
 
 use backstop_lab::origin::{Answer, Matcher};
 
+use crate::support::shop::SPANISH;
 use crate::support::{Policy, Shop, expect, product, run};
 
 /// A shop whose origin has answered once with these fields, and then went away.
@@ -132,5 +133,43 @@ fn a_clients_no_store_keeps_its_answer_out() {
         shop.goes_down().await;
         expect::no_copy(&shop.get("1").await, "missing", "connect");
         expect::copy(&shop.gateway.get("/p/2", &fields).await, &product("2", "first", "es"), 0, "connect");
+    });
+}
+
+/// The newest word counts: where the origin says of what it answers now that it must not be kept, with content or with a 304,
+/// the copy of before goes too. A cookie says so of one answer only.
+#[test]
+fn an_answer_that_must_not_be_kept_ends_the_copy_of_before() {
+    run(async {
+        for (name, value, goes) in [
+            ("Cache-Control", "private", true),
+            ("Cache-Control", "no-store", true),
+            ("Cache-Control", "private;x", true),
+            ("Backstop-Cache-Control", "private", true),
+            ("Set-Cookie", "a=b", false),
+        ] {
+            for status in [200, 304] {
+                let shop = Shop::open().await;
+                let first = Answer::json(product("1", "first", "es")).header("ETag", "\"a\"");
+                shop.origin.on(Matcher::any(), first);
+                shop.get("1").await;
+                let newest = if status == 304 {
+                    Answer::new(304).header("ETag", "\"a\"")
+                } else {
+                    Answer::json(product("1", "newest", "es"))
+                };
+                shop.origin.on(Matcher::any(), newest.header(name, value));
+                let conditional = [SPANISH[0], SPANISH[1], SPANISH[2], ("If-None-Match", "\"a\"")];
+                let asked = if status == 304 { &conditional[..] } else { &SPANISH[..] };
+                assert_eq!(shop.gateway.get("/p/1", asked).await.status(), status);
+                shop.goes_down().await;
+                let after = shop.get("1").await;
+                if goes {
+                    expect::no_copy(&after, "missing", "connect");
+                } else {
+                    expect::copy(&after, &product("1", "first", "es"), 0, "connect");
+                }
+            }
+        }
     });
 }

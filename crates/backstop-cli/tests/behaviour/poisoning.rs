@@ -100,3 +100,32 @@ fn a_304_to_a_question_about_two_answers_renews_neither() {
         expect::copy(&shop.get("1").await, &product("1", "first", "es"), 8, "connect");
     });
 }
+
+/// RFC 3875 section 4.1.18: a service that reads fields as variables of its environment cannot tell `X_Tenant` from
+/// `X-Tenant`. What the key or the operator rules about comes under its own name or not at all.
+#[test]
+fn a_field_in_disguise_is_in_nobodys_copy() {
+    run(async {
+        let shop = Shop::with(|origin| {
+            let read = Policy::description("request_headers = { remove = [\"X-Internal-User\"] }");
+            Policy::shop(origin).replace_route("description.public_read", &read)
+        })
+        .await;
+        let disguised = [
+            SPANISH[0],
+            SPANISH[1],
+            SPANISH[2],
+            ("X_Tenant", "b"),
+            ("x_internal-User", "admin"),
+            ("X_Forwarded_For", "203.0.113.9"),
+            ("X-Forwarded_Host", "bank.example"),
+            ("X_Other", "kept"),
+        ];
+        assert_eq!(shop.gateway.get("/p/1", &disguised).await.status(), 200);
+        let [request] = &shop.origin.requests()[..] else { panic!("one request") };
+        for gone in ["x_tenant", "x_internal-user", "x_forwarded_for", "x-forwarded_host"] {
+            assert_eq!(request.header(gone), None, "{gone}");
+        }
+        assert_eq!((request.header("x_other"), request.header("x-tenant")), (Some("kept"), Some("a")));
+    });
+}

@@ -26,6 +26,7 @@ mod logs;
 mod metrics;
 mod nginx;
 mod old_clients;
+mod old_services;
 mod one_by_one;
 mod pool;
 mod queueing;

@@ -97,7 +97,11 @@ async fn edited(trusted: &str) -> Wires {
 /// who is trusted may only pass on what its own client says.
 #[test]
 fn what_goes_no_further_in_a_requests_head_does_not_follow_its_content() {
-    const NAMES: [&str; 11] = [
+    const NAMES: [&str; 15] = [
+        "Accept-Language",
+        "Accept-Encoding",
+        "Backstop-Attempt",
+        "X_Forwarded_For",
         "X-Forwarded-For",
         "X-Forwarded-Prefix",
         "Forwarded",
@@ -153,5 +157,22 @@ fn what_goes_no_further_in_an_answers_head_does_not_follow_its_content() {
         let trailers = second.trailers().expect("a trailer section");
         let sent: Vec<&str> = trailers.keys().map(|name| name.as_str()).collect();
         assert_eq!(sent, ["x-sum"]);
+    });
+}
+
+/// What is held back is sent with its length. In HTTP/1.1 nothing can follow that, so nothing is announced.
+#[test]
+fn an_answer_that_was_held_back_announces_no_trailers() {
+    run(async {
+        let wires = Wires::with(|origin| {
+            let read = "match = \"GET /p/{id}\"\ndependency = \"catalog\"\ndeadline = \"2s\"\nin_flight = 64\nkey = []\nmax_age = \"60s\"";
+            Policy::empty().dependency("catalog", origin, "").route("read.public_read", read)
+        })
+        .await;
+        let answer = Answer::json("{}").chunked(2).header("Trailer", "X-Sum").trailer("X-Sum", "1");
+        wires.origin.on(Matcher::any(), answer);
+        let first = wires.gateway.get("/p/1", &[("TE", "trailers"), ("Connection", "TE, close")]).await;
+        assert_eq!((first.header("trailer"), first.header("content-length")), (None, Some("2")));
+        assert!(first.is_complete() && first.trailers.iter().next().is_none());
     });
 }

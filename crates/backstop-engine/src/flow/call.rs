@@ -42,7 +42,7 @@ impl Flow {
         }
         let excess = self.excess();
         if excess == Excess::Refuse
-            && let Some(refused) = self.dependency().health.refuses(now, self.is_safe())
+            && let Some(refused) = self.dependency().health.refuses(now, self.may_probe())
         {
             return self.not_asked(refused);
         }
@@ -85,7 +85,7 @@ impl Flow {
         let entropy = self.draw();
         let (share, excess) = (self.share(), self.excess());
         let dependency = self.dependency();
-        let ticket = match dependency.health.admit(now, self.is_safe(), entropy) {
+        let ticket = match dependency.health.admit(now, self.may_probe(), entropy) {
             Ok(ticket) => Some(ticket),
             Err(refused) if excess == Excess::Refuse => return Err(refused),
             // Made although the breaker is against it, it is none of the calls that the breaker judges by.
@@ -376,6 +376,12 @@ impl Flow {
             && retries.in_flight() < places(own.in_flight.in_flight())
             && busiest(&own.resources, 1) < RESOURCE_PER_MILLE
             && own.health.retries_allowed(now)
+    }
+
+    /// Whether its call may try a dependency that was open. One with content may not: it ends when its client likes, and a
+    /// few that never end would keep a dependency shut that is well.
+    fn may_probe(&self) -> bool {
+        self.is_safe() && !self.facts.has_content
     }
 
     fn is_safe(&self) -> bool {

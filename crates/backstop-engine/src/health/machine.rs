@@ -44,6 +44,8 @@ pub(super) enum End {
     Answered,
     Failed,
     Neutral,
+    /// As [`End::Neutral`], and the rest of the answer is still to come.
+    NeutralSoFar,
     Abandoned,
 }
 
@@ -95,7 +97,7 @@ impl Health {
         }
         let in_a_row = match end {
             End::Failed => self.streak.failed(call.generation, now),
-            End::Answered | End::Neutral => {
+            End::Answered | End::Neutral | End::NeutralSoFar => {
                 self.streak.answered(call.generation);
                 false
             }
@@ -197,8 +199,11 @@ impl Health {
             }
             return;
         }
-        if end != End::Answered {
-            return place.free();
+        match end {
+            End::Answered => {}
+            // The dependency is still at work on it.
+            End::NeutralSoFar => return,
+            _ => return place.free(),
         }
         let Some(slot) = place.take() else { return };
         let needed = self.slots();

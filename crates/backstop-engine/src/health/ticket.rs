@@ -58,7 +58,7 @@ impl Ticket {
     /// no end: as [`answered`](Self::answered) if it began `well`, else as [`neutral`](Self::neutral). Should it break
     /// off, [`Health::broke_off`] makes a failure of it.
     pub(crate) fn began(mut self, now: Mono, well: bool) -> Began {
-        self.end(if well { End::Answered } else { End::Neutral }, now);
+        self.end(if well { End::Answered } else { End::NeutralSoFar }, now);
         self.call.began(now)
     }
 

@@ -58,7 +58,7 @@ pub enum RenewOutcome {
     Missing,
     /// The copy is another one than the origin spoke of.
     OtherContent,
-    /// The origin says that it may not be kept any more: the copy keeps its date, and ends with its age.
+    /// The origin says that it may not be kept any more: it was dropped.
     NotKept,
     /// It varies on everything now (`Vary: *`), so no request could select it: it was dropped.
     Unselectable,
@@ -213,7 +213,10 @@ impl Inner {
             return RenewOutcome::OtherContent;
         }
         let headers = updated(&copy.headers, renewal.headers);
-        let Some(origin_limit) = (renewal.judge)(&headers) else { return RenewOutcome::NotKept };
+        let Some(origin_limit) = (renewal.judge)(&headers) else {
+            self.drop_variant(&mut shard, put);
+            return RenewOutcome::NotKept;
+        };
         let facts = CopyFacts { observed_at: renewal.observed_at, origin_limit };
         let Some(vary) = vary.unwrap_or_else(|| Some(copy.vary.clone())) else {
             self.drop_variant(&mut shard, put);
@@ -242,8 +245,8 @@ impl Inner {
         RenewOutcome::Renewed
     }
 
-    /// Drops a variant that requests would be answered from for which it is not the answer any more: as a withdrawal does,
-    /// so that a crash does not bring it back.
+    /// Drops a variant that requests would be answered from for which it is not the answer any more, or from which nobody may
+    /// be answered: as a withdrawal does, so that a crash does not bring it back.
     fn drop_variant(&self, shard: &mut Shard, put: Put) {
         let before = (shard.bytes(), shard.len());
         let mut removed = Vec::new();

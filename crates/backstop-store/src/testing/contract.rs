@@ -250,11 +250,13 @@ fn renewed_limits(backend: &mut dyn Backend) {
         |store: &Copies| store.peek(&key, &none).map(|facts| (facts.observed_at.mono, facts.origin_limit));
     assert_eq!(renew(&store, &key, &none, &none, now(2)), RenewOutcome::Renewed);
     assert_eq!(limit(&store), Some((now(2).mono, OriginLimit::Never)));
-    let forbids = headers(&[("cache-control", "no-store")]);
-    assert_eq!(renew(&store, &key, &none, &forbids, now(3)), RenewOutcome::NotKept);
-    assert_eq!(limit(&store), Some((now(2).mono, OriginLimit::Never)), "as it was");
+    let (other, forbids) = (super::key("/q", None), headers(&[("cache-control", "no-store")]));
+    put(&store, &other, "content", now(1));
+    assert_eq!(renew(&store, &other, &none, &forbids, now(3)), RenewOutcome::NotKept);
+    assert!(store.peek(&other, &none).is_none(), "what may not be kept is not");
     assert!(store.close(FLUSH));
     if let Some(store) = backend.again(now(4)) {
+        assert!(store.peek(&other, &none).is_none(), "nor after a restart");
         assert_eq!(renew(&store, &key, &none, &none, now(5)), RenewOutcome::Pending);
         assert_eq!(limit(&store), Some((now(5).mono, OriginLimit::Never)));
         let allows = headers(&[("cache-control", "public")]);

@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
-use backstop_engine::flow::{Account, CopyAction, Decision, Method, Reply, Settlement};
+use backstop_engine::flow::{Account, CopyAction, CopyUse, Decision, Method, Reply, Settlement};
 use backstop_engine::outcome::{Outcome, Reason, Source};
 use backstop_engine::policy::RouteClass;
 use backstop_engine::status::{Refusal, refusal};
 use backstop_engine::time::Mono;
 use backstop_store::{DiskState, Renewal, Withdrawal, Withdrawn};
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, VARY};
-use http::{HeaderMap, HeaderValue, Response, StatusCode, response};
+use http::header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, TRAILER, VARY};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, Version, response};
 
 use crate::body::{Patience, ReplyBody, Stream};
 use crate::driver::within;
 use crate::fields::SharedFrom;
 use crate::request::{method, target};
-use crate::storable::{limit_if_kept, limit_if_overridden, storable};
+use crate::storable::{forbids_keeping, limit_if_kept, limit_if_overridden, storable};
 use crate::upstream::Upstream;
 use crate::{fields, keep, own, replay};
 
@@ -38,6 +38,7 @@ where
     ) -> Result<Response<ReplyBody<U::Body>>, U::Error> {
         let mut write = self.write.take();
         let Decision { reply, copy, account, until, settlement, .. } = decision;
+        let copy = self.by_the_origins_word(copy, &account);
         match copy {
             CopyAction::Keep => {}
             CopyAction::Store => self.store(),
@@ -53,7 +54,12 @@ where
         }
         let answer = std::mem::replace(&mut self.answer, Answer::None);
         let mut response = match (reply, answer) {
-            (Reply::Collected(_), Answer::Whole { head, body, trailers, held }) => {
+            (Reply::Collected(_), Answer::Whole { mut head, body, trailers, held }) => {
+                // It is sent with its length, and in HTTP/1.1 nothing can follow that.
+                let trailers = trailers.filter(|_| self.parts.version == Version::HTTP_2);
+                if trailers.is_none() {
+                    head.headers.remove(TRAILER);
+                }
                 Response::from_parts(head, ReplyBody::collected(body, trailers, Some(held), settlement))
             }
             (Reply::Streamed(_), Answer::Streaming { head, prefix, body }) => {
@@ -122,6 +128,29 @@ where
         if !normal {
             response.extensions_mut().insert(account);
         }
+    }
+
+    /// What happens to the copy, by what the origin says now. Where its newest answer must not be kept, the one before goes:
+    /// what it forbids for the new one it would forbid for the old one too.
+    pub(crate) fn by_the_origins_word(&self, copy: CopyAction, account: &Account) -> CopyAction {
+        let head = match &self.answer {
+            Answer::Whole { head, .. } | Answer::Streaming { head, .. } => head,
+            Answer::None | Answer::Unclassified(_) => return copy,
+        };
+        let is_for_all = self
+            .read
+            .as_ref()
+            .is_some_and(|read| read.facts.copies == CopyUse::Full && read.facts.method == Method::Get);
+        let is_its_own = account.outcome == Outcome::Normal && account.source == Source::Primary;
+        // What a 304 says is judged together with what the copy knows: there it need not say everything again.
+        let is_of_the_whole = head.status == StatusCode::OK;
+        let override_origin = self.class().is_some_and(|class| class.override_origin);
+        let is_forbidden = copy == CopyAction::Keep
+            && is_for_all
+            && is_its_own
+            && is_of_the_whole
+            && forbids_keeping(&head.headers, override_origin);
+        if is_forbidden { CopyAction::Withdraw } else { copy }
     }
 
     pub(crate) fn store(&mut self) {

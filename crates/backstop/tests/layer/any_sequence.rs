@@ -169,7 +169,10 @@ fn run(happenings: &[Happens]) {
                         reference.read(key, now, withdrawn, version, received_age);
                         (200, VERSIONS[version], String::new())
                     }
-                    Answer::Private => (200, "[\"own\"]", String::new()),
+                    Answer::Private => {
+                        reference.withdraw(key.0);
+                        (200, "[\"own\"]", String::new())
+                    }
                     Answer::Incorrect => (200, "html", "incorrect".to_owned()),
                     Answer::ServerError => (500, "oops", "server_error".to_owned()),
                     Answer::Conflict => (409, "conflict", String::new()),

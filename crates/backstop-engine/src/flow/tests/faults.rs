@@ -6,6 +6,7 @@ mod cut_attempts;
 mod held_answers;
 mod late_answers;
 mod own_use;
+mod probing;
 mod retry_payments;
 mod stand_in_answers;
 mod unmade_calls;

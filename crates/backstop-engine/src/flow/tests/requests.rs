@@ -134,7 +134,16 @@ fn facts() -> impl Strategy<Value = RequestFacts> {
     let mostly = || prop::bool::weighted(0.85);
     let others = (any::<bool>(), mostly(), mostly(), prop_oneof![8 => Just(1_u32), 1 => Just(2)]);
     (method, copies, others).prop_map(|(method, copies, (credential, repeatable, elsewhere, attempt))| {
-        RequestFacts { method, copies, credential, attempt, repeatable, elsewhere, part_until: None }
+        RequestFacts {
+            method,
+            copies,
+            credential,
+            attempt,
+            repeatable,
+            has_content: false,
+            elsewhere,
+            part_until: None,
+        }
     })
 }
 

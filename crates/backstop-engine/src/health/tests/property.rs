@@ -140,7 +140,7 @@ impl World {
         match fate {
             Fate::Answered => ticket.answered(now),
             Fate::Failed => ticket.failed(now, MIDDLE),
-            Fate::Neutral => ticket.neutral(now),
+            Fate::Neutral | Fate::NeutralSoFar => ticket.neutral(now),
             Fate::Abandoned => drop(ticket),
             Fate::GivenUp => ticket.given_up(now),
             Fate::Silent => ticket.says_nothing(),

@@ -201,7 +201,11 @@ impl Reference {
         if given_up && !slow {
             return self.let_go(call);
         }
-        self.answered(call);
+        if fate == Fate::NeutralSoFar {
+            self.let_go(call)
+        } else {
+            self.answered(call)
+        }
         self.ended.push(Ended {
             id: call.id,
             failed,
@@ -406,7 +410,7 @@ impl Reference {
 
     /// The answer began, well or not; what of it is still to come may break off.
     pub(crate) fn began(&mut self, call: Admitted, well: bool, now: u64) -> Begun {
-        self.end(call, if well { Fate::Answered } else { Fate::Neutral }, now);
+        self.end(call, if well { Fate::Answered } else { Fate::NeutralSoFar }, now);
         Begun { id: call.id, generation: call.generation, counted: now }
     }
 

@@ -17,6 +17,8 @@ pub(crate) enum Fate {
     Answered,
     Failed,
     Neutral,
+    /// The same, and the rest of the answer is still to come.
+    NeutralSoFar,
     /// Dropped: it ends at the latest moment that anybody came with.
     Abandoned,
     /// The same, with a moment of its own.
