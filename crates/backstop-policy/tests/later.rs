@@ -2,19 +2,8 @@
 
 mod support;
 
-use backstop_policy::{Code, Severity};
-use support::diagnosed;
-
-/// The codes of all errors.
-fn errors(fragment: &str) -> Vec<Code> {
-    let (_, diagnostics) = diagnosed(fragment);
-    diagnostics.iter().filter(|d| d.severity() == Severity::Error).map(|d| d.code).collect()
-}
-
-#[track_caller]
-fn refused(fragment: &str, code: Code) {
-    assert_eq!(errors(fragment), [code], "{fragment}");
-}
+use backstop_policy::Code;
+use support::{diagnosed, errors, refused};
 
 #[test]
 fn everything_of_a_later_version_is_named_as_such() {

@@ -2,8 +2,8 @@
 
 mod support;
 
-use backstop_policy::{Code, Severity};
-use support::{diagnosed, parsed};
+use backstop_policy::Code;
+use support::{errors, parsed, refused};
 
 /// A public read with these further lines.
 fn read(lines: &str) -> String {
@@ -19,17 +19,6 @@ fn direct(lines: &str) -> String {
         "[route.x.direct]\ndependency = \"catalog\"\ndeadline = \"300ms\"\nin_flight = 10\n{lines}\n{}",
         if lines.contains("match") { "" } else { "match = \"GET /x\"" }
     )
-}
-
-/// The codes of all errors.
-fn errors(fragment: &str) -> Vec<Code> {
-    let (_, diagnostics) = diagnosed(fragment);
-    diagnostics.iter().filter(|d| d.severity() == Severity::Error).map(|d| d.code).collect()
-}
-
-#[track_caller]
-fn refused(fragment: &str, code: Code) {
-    assert_eq!(errors(fragment), [code], "{fragment}");
 }
 
 #[track_caller]

@@ -74,7 +74,7 @@ table! {
         "key" key: List<KeyPartText> = Default("`[]`: nothing more");
         /// What an answer must be to be correct. Only correct answers become copies.
         "correct" correct: CorrectTable = Default("complete, and JSON where it says so");
-        /// What withdraws the copy.
+        /// What withdraws the copy, beside an answer that must not be kept (`private`, `no-store`).
         "gone" gone: GoneTable = Default("`{ status = [404, 410] }`");
         /// What an answer that fails `correct` becomes: `propagate` passes it through (a wrong schema is not
         /// unavailability), `fallback` treats it as a failure of the dependency.

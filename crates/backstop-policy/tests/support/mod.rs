@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use backstop_engine::time::Wall;
-use backstop_policy::{Code, Diagnostic, FileSource, Loaded, parse, render_human};
+use backstop_policy::{Code, Diagnostic, FileSource, Loaded, Severity, parse, render_human};
 
 /// The files that policies in tests may name.
 pub(crate) struct Files;
@@ -128,4 +128,15 @@ pub(crate) fn says(fragment: &str, expected: &[Code]) {
 pub(crate) fn loaded(fragment: &str) -> Loaded {
     let (text, result) = parsed(fragment);
     result.unwrap_or_else(|diagnostics| panic!("{}", render_human(&diagnostics, &text, false)))
+}
+
+/// The codes of all errors.
+pub(crate) fn errors(fragment: &str) -> Vec<Code> {
+    let (_, diagnostics) = diagnosed(fragment);
+    diagnostics.iter().filter(|d| d.severity() == Severity::Error).map(|d| d.code).collect()
+}
+
+#[track_caller]
+pub(crate) fn refused(fragment: &str, code: Code) {
+    assert_eq!(errors(fragment), [code], "{fragment}");
 }
