@@ -21,8 +21,8 @@
 //! 401, a schema error) is a call like any other. A call is slow if it lasted longer than accepted, whatever came of it.
 //! A call that its client gave up says nothing, unless it was slow by then. Time in which the client keeps a call waiting
 //! for the request's own content is none of the call's, and a request that is itself at fault says nothing at all. An
-//! answer that streams counts when it begins, because it may have no end; should it break off, that call has failed. A
-//! refusal is no call.
+//! answer that streams counts when it begins, because it may have no end, and can still turn into a failed or a slow
+//! call. A refusal is no call.
 //!
 //! **Probes** are safe requests only. A probe that gets no success (an answer about the request, a client that left)
 //! decides nothing. Its slot comes back with the answer; a client that left gives none, so then it comes back when what
@@ -53,6 +53,7 @@ mod tagged;
 mod tally;
 mod ticket;
 mod totals;
+mod turned;
 mod window;
 mod word;
 
@@ -74,13 +75,13 @@ use totals::Counters;
 use window::Window;
 use word::{Kind, Order, State, Word};
 
-pub(crate) use machine::Began;
 pub use probe_place::ProbePlace;
 pub use rules::{Band, BreakerRules, Forced, PerMille, RecoveryRules};
 pub use saved::{Saved, SavedPhase};
 pub use signals::Signal;
 pub use ticket::Ticket;
 pub use totals::Totals;
+pub(crate) use turned::Began;
 pub use window::WindowCount;
 
 /// How long full traffic is watched before an incident counts as over.

@@ -1,21 +1,18 @@
 //! The body that goes to the client: it holds the permits until the last byte and tells how it ended.
 
 use std::collections::VecDeque;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
-use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
 use backstop_engine::flow::Settlement;
-use backstop_engine::time::Mono;
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
 use crate::budget::{Budget, Held};
-use crate::clock::{Clock, Sleep};
+use crate::stream::Stream;
 use crate::unsettled::UnsettledWrite;
 use crate::upstream::BrokenOff;
 
@@ -34,7 +31,11 @@ pin_project! {
             let this = this.project();
             // Whoever sends the body need not ask once more after its last frame.
             if this.content.is_over() {
-                complete(this.settlement, this.write);
+                return complete(this.settlement, this.write);
+            }
+            if let ContentProjection::Streamed { mut stream, .. } = this.content.project() {
+                stream.as_mut().end_wait();
+                tell_slow(stream, this.settlement);
             }
         }
     }
@@ -99,7 +100,13 @@ impl<B: Body<Data = Bytes, Error = BrokenOff>> Body for ReplyBody<B> {
             }
             ContentProjection::Streamed { ended: true, .. } => None,
             ContentProjection::Streamed { mut stream, ended } => {
-                let frame = ready!(stream.as_mut().poll_frame(context));
+                let polled = stream.as_mut().poll_frame(context);
+                if let (Some(now), Some(settlement)) =
+                    (stream.as_mut().turned_slow(), this.settlement.as_mut())
+                {
+                    settlement.is_slow(now);
+                }
+                let frame = ready!(polled);
                 *ended = match &frame {
                     None => true,
                     Some(Ok(_)) => stream.is_end_stream(),
@@ -138,6 +145,13 @@ impl<B: Body<Data = Bytes, Error = BrokenOff>> Body for ReplyBody<B> {
     }
 }
 
+/// It counts as a slow call from the moment at which it turned out to be one.
+fn tell_slow<B>(stream: Pin<&mut Stream<B>>, settlement: &mut Option<Settlement>) {
+    if let (Some(now), Some(settlement)) = (stream.turned_slow(), settlement.as_mut()) {
+        settlement.is_slow(now);
+    }
+}
+
 /// The last byte is through.
 fn complete(settlement: &mut Option<Settlement>, write: &mut Option<UnsettledWrite>) {
     if let Some(settlement) = settlement.take() {
@@ -169,92 +183,11 @@ impl<B> std::fmt::Debug for ReplyBody<B> {
     }
 }
 
-/// How long a dependency may keep a client waiting for the rest of an answer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Patience {
-    /// In all. A client that is slow to read does not use it up: only waiting for the dependency does.
-    InAll(Duration),
-    /// Between any two pieces; the answer may go on without end.
-    Idle(Duration),
-}
-
-pin_project! {
-    /// What has been read of an answer already, and the rest of it.
-    pub(crate) struct Stream<B> {
-        prefix: VecDeque<Bytes>,
-        held: Option<Held>,
-        #[pin]
-        body: B,
-        clock: Clock,
-        patience: Patience,
-        left: Duration,
-        waiting: Option<Waiting>,
-    }
-}
-
-struct Waiting {
-    since: Mono,
-    end: Sleep,
-}
-
-impl<B> Stream<B> {
-    pub(crate) fn new(prefix: Prefix, body: B, clock: Clock, patience: Patience) -> Self {
-        let (Patience::InAll(left) | Patience::Idle(left)) = patience;
-        let Prefix { pieces: prefix, held } = prefix;
-        Self { prefix, held, body, clock, patience, left, waiting: None }
-    }
-}
-
-impl<B: Body<Data = Bytes, Error = BrokenOff>> Stream<B> {
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
-        let this = self.project();
-        if let Some(piece) = this.prefix.pop_front() {
-            return Poll::Ready(Some(Ok(Frame::data(piece))));
-        }
-        *this.held = None;
-        if let Poll::Ready(frame) = this.body.poll_frame(context) {
-            if let Some(waiting) = this.waiting.take() {
-                let waited = this.clock.mono().since(waiting.since).unwrap_or_default();
-                *this.left = match *this.patience {
-                    Patience::InAll(_) => this.left.saturating_sub(waited),
-                    Patience::Idle(idle) => idle,
-                };
-            }
-            return Poll::Ready(frame);
-        }
-        let waiting = this.waiting.get_or_insert_with(|| {
-            let since = this.clock.mono();
-            Waiting { since, end: this.clock.sleep_until(since.after(*this.left)) }
-        });
-        ready!(Pin::new(&mut waiting.end).poll(context));
-        let failure = Failure::new(FailureKind::ReadTimeout, Phase::Body, Sent::Maybe);
-        Poll::Ready(Some(Err(failure.into())))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.prefix.is_empty() && self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        let read: u64 = self.prefix.iter().map(|piece| piece.len() as u64).sum();
-        let rest = self.body.size_hint();
-        let mut hint = SizeHint::new();
-        hint.set_lower(rest.lower().saturating_add(read));
-        if let Some(upper) = rest.upper().and_then(|upper| upper.checked_add(read)) {
-            hint.set_upper(upper);
-        }
-        hint
-    }
-}
-
 /// What was read of an answer before it was known that it streams.
 #[derive(Debug, Default)]
 pub(crate) struct Prefix {
-    pieces: VecDeque<Bytes>,
-    held: Option<Held>,
+    pub(crate) pieces: VecDeque<Bytes>,
+    pub(crate) held: Option<Held>,
 }
 
 impl Prefix {

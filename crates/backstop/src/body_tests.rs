@@ -1,4 +1,8 @@
+use std::time::Duration;
+
 use super::*;
+use crate::clock::Clock;
+use crate::stream::Patience;
 use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
 
 struct Pieces(VecDeque<Result<Bytes, BrokenOff>>);
@@ -42,7 +46,7 @@ async fn without_room_an_answer_streams_whole_and_returns_what_was_held_of_it() 
     let Collected::TooLarge { prefix, rest } = collected else { panic!("there is no room") };
     assert_eq!((budget.now().bytes, budget.now().refused), (90, 1));
     let (clock, _hand) = Clock::manual(Default::default());
-    let stream = Stream::new(prefix, rest, clock, Patience::InAll(Duration::from_secs(1)));
+    let stream = Stream::new(prefix, rest, clock, Patience::Idle(Duration::from_secs(1)));
     let mut stream = Box::pin(stream);
     let mut sent = 0;
     while let Some(frame) = poll_fn(|context| stream.as_mut().poll_frame(context)).await {

@@ -52,6 +52,7 @@ pub mod request;
 mod service;
 mod signals;
 pub mod storable;
+mod stream;
 mod unsettled;
 pub mod upload;
 pub mod upstream;

@@ -45,6 +45,7 @@ mod retries;
 mod saturation;
 mod second_dependency;
 mod shared_resources;
+mod slow_bodies;
 mod slow_read;
 mod spelling;
 mod statuses;

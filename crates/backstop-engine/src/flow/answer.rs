@@ -139,7 +139,13 @@ impl Flow {
         }
         self.end_retry();
         let began = self.ticket.take().map(|ticket| ticket.began(now, is_well(head.status)));
-        let streams = Streaming { from: self.asked, called: self.called, began, pays: pays(head.status) };
+        let streams = Streaming {
+            from: self.asked,
+            called: self.called,
+            began,
+            is_slow: false,
+            pays: pays(head.status),
+        };
         self.as_it_is(attempt, head, Some(streams))
     }
 

@@ -133,6 +133,8 @@ pub struct Streaming {
     pub(super) called: Mono,
     /// How it was counted when it began.
     pub(super) began: Option<Began>,
+    /// Whether its rest has been called slow.
+    pub(super) is_slow: bool,
     /// Whether it pays for retries once it is complete.
     pub(super) pays: bool,
 }
@@ -188,6 +190,22 @@ impl Settlement {
             }
         }
         self.count(self.account.outcome, self.account.reason);
+    }
+
+    /// How long the dependency may keep the reader of the rest waiting until the call is a slow one
+    /// ([`is_slow`](Self::is_slow)). `None` where nothing is to be said of that: it is slow already, or its dependency has
+    /// no breaker, or nothing streams.
+    pub fn slow_in(&self) -> Option<Duration> {
+        let Streaming { from, began, .. } = self.streaming?;
+        self.engine.dependency(from).health.slow_in(began?)
+    }
+
+    /// The dependency has kept the reader of the rest waiting for longer than [`slow_in`](Self::slow_in). Counts once.
+    pub fn is_slow(&mut self, now: Mono) {
+        let Some(Streaming { from, began: Some(began), is_slow, .. }) = &mut self.streaming else { return };
+        if !std::mem::replace(is_slow, true) {
+            self.engine.dependency(*from).health.turned_slow(*began, now);
+        }
     }
 
     /// The dependency broke off in the middle of a streamed answer.

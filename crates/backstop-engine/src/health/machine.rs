@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::probe_place::ProbePlace;
 use super::ramp::{Given, Move};
+use super::tally::Late;
 use super::window::WindowCount;
 use super::word::{Kind, Order, Word};
 use super::{Health, WATCH};
@@ -24,17 +25,10 @@ pub(super) struct Call {
     pub(super) entropy: u64,
 }
 
-/// A call that was counted as answered and whose content is still to come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Began {
-    generation: u32,
-    counted: Mono,
-    entropy: u64,
-}
-
 impl Call {
-    pub(super) fn began(&self, now: Mono) -> Began {
-        Began { generation: self.generation, counted: now, entropy: self.entropy }
+    /// How long it has taken, without what its client took.
+    pub(super) fn lasted(&self, now: Mono) -> Duration {
+        self.admitted.until(now).saturating_sub(self.client_waited)
     }
 }
 
@@ -82,7 +76,7 @@ impl Health {
         if word.generation() != call.generation {
             return;
         }
-        let lasted = call.admitted.until(now).saturating_sub(call.client_waited);
+        let lasted = call.lasted(now);
         let is_slow = lasted > self.rules.slow;
         if end == End::Abandoned && !is_slow {
             return;
@@ -112,34 +106,8 @@ impl Health {
         self.advance(now);
     }
 
-    /// An answer that had begun, and was counted as one, broke off: the call has failed.
-    pub(crate) fn broke_off(&self, began: Began) {
-        let now = self.latest();
-        self.advance(now);
-        let Began { generation, counted, entropy } = began;
-        let word = self.state.load();
-        if word.generation() != generation {
-            return;
-        }
-        self.window.turn_into_failure(generation, counted, now);
-        self.bad_at.fetch_max(now.as_ns(), Ordering::Relaxed);
-        if word.settled() == Kind::HalfOpen {
-            // It was a probe, whatever its head said.
-            if self.state.take(generation) {
-                self.open(now, entropy);
-            }
-            return;
-        }
-        let in_a_row = self.streak.failed(generation, now);
-        if word.settled() == Kind::Ramp {
-            self.ramp.turn_into_failure(generation, counted);
-        }
-        self.weigh(word, now, in_a_row, entropy);
-        self.advance(now);
-    }
-
     /// Whether what was counted opens the breaker.
-    fn weigh(&self, word: Word, now: Mono, in_a_row: bool, entropy: u64) {
+    pub(super) fn weigh(&self, word: Word, now: Mono, in_a_row: bool, entropy: u64) {
         if !self.is_breaking || !matches!(word.settled(), Kind::Closed | Kind::Ramp | Kind::Watch) {
             return;
         }
@@ -185,7 +153,7 @@ impl Health {
     }
 
     /// Only for whoever is moving.
-    fn open(&self, now: Mono, entropy: u64) {
+    pub(super) fn open(&self, now: Mono, entropy: u64) {
         self.opening.trip(now, &self.rules, entropy);
         self.counters.trips.add();
         self.publish(Kind::Open, now);
@@ -244,20 +212,25 @@ impl Health {
         }
     }
 
-    /// Counts a result for the tick. While the times of good days are unknown, what is slow is too late.
+    /// Counts a result for the tick.
     fn tally(&self, generation: u32, end: End, lasted: Duration) {
-        let Some(rules) = &self.recovery else { return };
         let failed = end == End::Failed;
+        // Of a call that was given up only the least is known: it would have been later still.
+        let lasted = if end == End::Abandoned { Duration::MAX } else { lasted };
+        let late = if failed { Late::default() } else { self.late(lasted) };
+        self.ramp.tally.add(generation, failed, late);
+    }
+
+    /// What an answer after this time is to a ramp. While the times of good days are unknown, what is slow is too late.
+    pub(super) fn late(&self, lasted: Duration) -> Late {
+        let Some(rules) = &self.recovery else { return Late::default() };
         let lasted = duration_ns(lasted);
         let slow = duration_ns(self.rules.slow);
         let (green, red) = match self.latency.frozen_ns() {
             Some(p95) => (rules.green.p95.times(p95), rules.red.p95.times(p95)),
             None => (slow, slow),
         };
-        // Of a call that was given up only the least is known: it would have been later still.
-        let given_up = end == End::Abandoned;
-        let is_over = |bound| !failed && (given_up || lasted > bound);
-        self.ramp.tally.add(generation, failed, is_over(green), is_over(red));
+        Late { over_green: lasted > green, over_red: lasted > red }
     }
 
     /// Judges the tick, if it is due.

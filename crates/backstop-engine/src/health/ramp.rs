@@ -18,7 +18,7 @@ use super::bands::{self, Light};
 use super::gate::{self, Gate, MIN_MILLI, interval_ns};
 use super::rules::{PerMille, RecoveryRules};
 use super::signals::Signals;
-use super::tally::Tally;
+use super::tally::{Late, Tally};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::time::Mono;
 
@@ -118,7 +118,17 @@ impl Ramp {
     pub(super) fn turn_into_failure(&self, generation: u32, counted: Mono) {
         let is_of_this_tick = counted.as_ns() >= self.tick_began.load(Ordering::Acquire);
         if !(is_of_this_tick && self.tally.turn_into_failure(generation)) {
-            self.tally.add(generation, true, false, false);
+            self.tally.add(generation, true, Late::default());
+        }
+    }
+
+    /// As [`turn_into_failure`](Self::turn_into_failure), of one that turns out to be late. `late`: what it was counted
+    /// as.
+    pub(super) fn turn_late(&self, generation: u32, counted: Mono, late: Late) {
+        let is_of_this_tick = counted.as_ns() >= self.tick_began.load(Ordering::Acquire);
+        let more = Late { over_green: !late.over_green, over_red: !late.over_red };
+        if !(is_of_this_tick && self.tally.turn_late(generation, more)) {
+            self.tally.add(generation, false, Late::WHOLLY);
         }
     }
 

@@ -18,6 +18,18 @@ pub(super) struct Results {
     pub(super) over_red: u64,
 }
 
+/// Whether an answer came later than what a ramp bears.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Late {
+    pub(super) over_green: bool,
+    pub(super) over_red: bool,
+}
+
+impl Late {
+    /// Later than anything.
+    pub(super) const WHOLLY: Self = Self { over_green: true, over_red: true };
+}
+
 pub(super) struct Tally {
     // Low 16 bits of the generation, then calls, failures, over green and over red, 12 bits each.
     word: AtomicU64,
@@ -29,9 +41,8 @@ impl Tally {
     }
 
     /// Counts one call of a generation; nothing if a newer one counts here already.
-    pub(super) fn add(&self, generation: u32, failed: bool, over_green: bool, over_red: bool) {
-        let added = [true, failed, over_green, over_red];
-        let one = added.into_iter().fold(0, |word, part| (word << BITS) | u64::from(part));
+    pub(super) fn add(&self, generation: u32, failed: bool, late: Late) {
+        let one = pack([true, failed, late.over_green, late.over_red]);
         let tag = u64::from(generation as u16);
         let _newer = self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, |word| {
             let old = word >> TAG_AT;
@@ -45,9 +56,23 @@ impl Tally {
 
     /// Makes a failure of a call that was counted as answered in this tick; false if there is none.
     pub(super) fn turn_into_failure(&self, generation: u32) -> bool {
+        self.turn(generation, [false, true, false, false])
+    }
+
+    /// Makes a late one of a call that was counted as answered in this tick, and not as late; false if there is none.
+    pub(super) fn turn_late(&self, generation: u32, late: Late) -> bool {
+        self.turn(generation, [false, false, late.over_green, late.over_red])
+    }
+
+    fn turn(&self, generation: u32, parts: [bool; 4]) -> bool {
+        let more = pack(parts);
         let turned = self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, |word| {
-            let results = of(word, generation);
-            (results.failures < results.calls).then(|| word + (1 << (2 * BITS)))
+            let had = of(word, generation);
+            let [_, failed, over_green, over_red] = parts.map(u64::from);
+            let fits = had.failures + failed <= had.calls
+                && had.over_green + over_green <= had.calls
+                && had.over_red + over_red <= had.calls;
+            (had.calls > 0 && fits).then(|| word + more)
         });
         turned.is_ok()
     }
@@ -60,6 +85,11 @@ impl Tally {
     pub(super) fn take(&self, generation: u32) -> Results {
         of(self.word.swap(u64::from(generation as u16) << TAG_AT, Ordering::AcqRel), generation)
     }
+}
+
+/// One of each part: calls, failures, over green, over red.
+fn pack(parts: [bool; 4]) -> u64 {
+    parts.into_iter().fold(0, |word, part| (word << BITS) | u64::from(part))
 }
 
 fn of(word: u64, generation: u32) -> Results {
@@ -78,9 +108,9 @@ mod tests {
     #[test]
     fn results_of_an_older_generation_never_count_in_a_newer_one() {
         let tally = Tally::new();
-        tally.add(7, true, false, false);
-        tally.add(8, false, true, true);
-        tally.add(7, true, false, false);
+        tally.add(7, true, Late::default());
+        tally.add(8, false, Late::WHOLLY);
+        tally.add(7, true, Late::default());
         assert_eq!(tally.get(7), Results::default());
         assert_eq!(tally.take(8), Results { calls: 1, failures: 0, over_green: 1, over_red: 1 });
         assert_eq!(tally.get(8), Results::default());
@@ -91,9 +121,9 @@ mod tests {
     fn a_full_tally_stays_as_it_is() {
         let tally = Tally::new();
         for _ in 0..4095 {
-            tally.add(1, false, false, false);
+            tally.add(1, false, Late::default());
         }
-        tally.add(1, true, true, true);
+        tally.add(1, true, Late::WHOLLY);
         assert_eq!(tally.get(1), Results { calls: 4095, ..Results::default() });
     }
 }

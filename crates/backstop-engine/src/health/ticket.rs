@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Health;
-use super::machine::{Began, Call, End};
+use super::machine::{Call, End};
 use super::probe_place::ProbePlace;
+use super::turned::Began;
 use crate::time::Mono;
 
 /// The right to make one call, and the duty to say what came of it.
@@ -55,8 +56,8 @@ impl Ticket {
     }
 
     /// Its answer has begun, and the rest of it goes to the client as it comes. It counts now, because a stream may have
-    /// no end: as [`answered`](Self::answered) if it began `well`, else as [`neutral`](Self::neutral). Should it break
-    /// off, [`Health::broke_off`] makes a failure of it.
+    /// no end: as [`answered`](Self::answered) if it began `well`, else as [`neutral`](Self::neutral). [`Health::broke_off`]
+    /// makes a failure of it later, and [`Health::turned_slow`] a slow one.
     pub(crate) fn began(mut self, now: Mono, well: bool) -> Began {
         self.end(if well { End::Answered } else { End::NeutralSoFar }, now);
         self.call.began(now)

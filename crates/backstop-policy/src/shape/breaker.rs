@@ -15,7 +15,8 @@ table! {
         "min_calls" min_calls: Count = Default("`20`");
         /// The share of failed calls from which it opens.
         "failures" failures: PositivePercent = Default("`\"50%\"`");
-        /// How long a call takes at least to count as slow.
+        /// How long a call may take, its whole answer included, before it counts as slow. What a client takes to send or to
+        /// read is none of it, nor is silence on a route with `idle`.
         "slow" slow: PositiveTime = Default("half of the shortest deadline of the routes that ask it");
         /// The share of slow calls from which it opens.
         "slow_share" slow_share: PositivePercent = Default("`\"60%\"`");

@@ -12,11 +12,12 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, TRAILER, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Version, response};
 
-use crate::body::{Patience, ReplyBody, Stream};
+use crate::body::ReplyBody;
 use crate::driver::within;
 use crate::fields::SharedFrom;
 use crate::request::{method, target};
 use crate::storable::{forbids_keeping, limit_if_kept, limit_if_overridden, storable};
+use crate::stream::{Patience, Stream};
 use crate::upstream::Upstream;
 use crate::{fields, keep, own, replay};
 
@@ -64,7 +65,7 @@ where
             }
             (Reply::Streamed(_), Answer::Streaming { head, prefix, body }) => {
                 let clock = self.route.inner.shared.clock.clone();
-                let patience = self.patience(until);
+                let patience = self.patience(until, &settlement);
                 let stream = Stream::new(prefix, body, clock, patience);
                 // Until its answer is whole, a write may be under way whatever its status says.
                 Response::from_parts(head, ReplyBody::streamed(stream, settlement, write.take()))
@@ -102,12 +103,15 @@ where
         Ok(response)
     }
 
-    fn patience(&self, until: Mono) -> Patience {
+    fn patience(&self, until: Mono, settlement: &Settlement) -> Patience {
         match &self.route.state().rules.class {
             RouteClass::Direct(direct) if direct.idle.is_some() => {
                 Patience::Idle(direct.idle.unwrap_or_default())
             }
-            _ => Patience::InAll(self.route.inner.shared.clock.mono().until(until)),
+            _ => Patience::InAll {
+                left: self.route.inner.shared.clock.mono().until(until),
+                slow_in: settlement.slow_in(),
+            },
         }
     }
 

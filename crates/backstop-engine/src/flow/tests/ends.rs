@@ -1,7 +1,7 @@
 //! What comes of a call, and how a request ends, in the same plain counters.
 
 use crate::flow::Method;
-use crate::health::tests::{Admitted, Fate};
+use crate::health::tests::{Admitted, Fate, Reference};
 
 use super::reference::{
     Content, Copy, Expected, Happened, Trouble, expected, held_back, may_be_replaced, trouble, usable,
@@ -289,6 +289,21 @@ impl Model {
         }
     }
 
+    /// How long the rest of an answer may keep its reader waiting, if anything is to be said of that.
+    pub(super) fn slow_in_ns(&self, request: &Request) -> Option<u64> {
+        request.streaming.and_then(Reference::slow_in_ns)
+    }
+
+    /// It kept them waiting for longer.
+    pub(super) fn dawdle(&mut self, request: &mut Request, now: u64) {
+        let Some(begun) = request.streaming.filter(|_| !std::mem::replace(&mut request.is_slow, true)) else {
+            return;
+        };
+        if let Some(health) = &mut self.dependency(request).health {
+            health.turned_slow(begun, now / MS);
+        }
+    }
+
     /// The answer is through, broke off, or nobody is left to read it.
     pub(super) fn settle(&mut self, request: &mut Request, end: End, failure: &'static str) {
         let Phase::Answering(Answer { expected, streams }) = request.phase else { unreachable!("undecided") };
@@ -315,6 +330,7 @@ impl Model {
                     }
                 }
                 End::ClientLeaves => calls.abandoned += 1,
+                End::Dawdles => unreachable!("that is no end"),
             }
         }
         match end {
@@ -325,6 +341,7 @@ impl Model {
             }
             End::BreakOff => self.count(request, ("failed", source, failure)),
             End::ClientLeaves => self.count(request, ("abandoned", source, "client_left")),
+            End::Dawdles => unreachable!("that is no end"),
         }
         self.give_back(request);
     }

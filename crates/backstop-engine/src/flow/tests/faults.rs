@@ -8,6 +8,7 @@ mod late_answers;
 mod own_use;
 mod probing;
 mod retry_payments;
+mod slow_streams;
 mod stand_in_answers;
 mod unmade_calls;
 mod unseen_reads;

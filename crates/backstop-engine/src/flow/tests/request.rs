@@ -66,6 +66,8 @@ pub(super) struct Request {
     pub(super) ticket: Option<Admitted>,
     /// An answer that goes to the client as it comes, and how it was counted when it began.
     pub(super) streaming: Option<Begun>,
+    /// Whether its rest has been called slow.
+    pub(super) is_slow: bool,
     pub(super) full: Option<usize>,
     pub(super) holds_process: bool,
     pub(super) holds_route: bool,
@@ -141,6 +143,8 @@ pub(super) enum End {
     Complete,
     BreakOff,
     ClientLeaves,
+    /// Not yet: its rest keeps its reader waiting.
+    Dawdles,
 }
 
 impl Request {
@@ -162,6 +166,7 @@ impl Request {
             has_stood_in: false,
             ticket: None,
             streaming: None,
+            is_slow: false,
             full: None,
             holds_process: false,
             holds_route: false,

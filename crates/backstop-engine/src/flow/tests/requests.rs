@@ -220,7 +220,12 @@ fn reply() -> impl Strategy<Value = Reply> {
 /// Things that happen at this many routes. Whole milliseconds where a breaker counts in them.
 fn op(routes: usize, steps: Vec<u64>) -> BoxedStrategy<Op> {
     let slot = || 0..64_usize;
-    let end = prop_oneof![4 => Just(End::Complete), 1 => Just(End::BreakOff), 1 => Just(End::ClientLeaves)];
+    let end = prop_oneof![
+        4 => Just(End::Complete),
+        1 => Just(End::BreakOff),
+        1 => Just(End::ClientLeaves),
+        2 => Just(End::Dawdles),
+    ];
     prop_oneof![
         200 => (0..routes, facts()).prop_map(|(route, facts)| Op::Begin { route, facts }),
         400 => (slot(), reply()).prop_map(|(slot, reply)| Op::Reply { slot, reply }),

@@ -33,6 +33,8 @@ enum Op {
     Stream(usize, bool),
     /// The answer of one that went on breaks off.
     BreakOff(usize),
+    /// What went on of one has kept its reader waiting.
+    Dawdle(usize),
     /// So many calls that end as they begin.
     Calls(u32, Fate),
     /// Once the breaker lets the next probe go: the probes.
@@ -73,6 +75,7 @@ fn op() -> impl Strategy<Value = Op> {
         3 => any::<prop::sample::Index>().prop_map(|n| Op::LetGo(n.index(1000))),
         3 => (any::<prop::sample::Index>(), any::<bool>()).prop_map(|(n, well)| Op::Stream(n.index(1000), well)),
         3 => any::<prop::sample::Index>().prop_map(|n| Op::BreakOff(n.index(1000))),
+        3 => any::<prop::sample::Index>().prop_map(|n| Op::Dawdle(n.index(1000))),
         5 => (1..12_u32, fate()).prop_map(|(n, fate)| Op::Calls(n, fate)),
         6 => Just(Op::Recover),
         8 => (0..7_u32).prop_map(|good| Op::Tick { good, bad: 0 }),
@@ -92,6 +95,8 @@ struct World {
     calls: Vec<(Ticket, Admitted)>,
     held: Vec<(Option<ProbePlace>, Admitted)>,
     streams: Vec<(Began, Begun)>,
+    /// The same, of which nothing is said any more but that they broke off.
+    slow_streams: Vec<(Began, Begun)>,
 }
 
 fn mono(ms: u64) -> Mono {
@@ -122,6 +127,7 @@ impl World {
             calls: Vec::new(),
             held: Vec::new(),
             streams: Vec::new(),
+            slow_streams: Vec::new(),
         }
     }
 
@@ -193,12 +199,28 @@ impl World {
             Op::Stream(n, well) => {
                 let (ticket, call) = self.calls.swap_remove(n % self.calls.len());
                 let began = ticket.began(mono(self.now), well);
-                self.streams.push((began, self.reference.began(call, well, self.now)));
+                let begun = self.reference.began(call, well, self.now);
+                let slow_in_ns = self.health.slow_in(began).map(|left| left.as_nanos() as u64);
+                assert_eq!(slow_in_ns, Reference::slow_in_ns(begun));
+                let streams = if slow_in_ns.is_some() { &mut self.streams } else { &mut self.slow_streams };
+                streams.push((began, begun));
                 self.take_over();
             }
-            Op::BreakOff(_) if self.streams.is_empty() => {}
-            Op::BreakOff(n) => {
+            Op::Dawdle(_) if self.streams.is_empty() => {}
+            Op::Dawdle(n) => {
                 let (began, begun) = self.streams.swap_remove(n % self.streams.len());
+                self.health.turned_slow(began, mono(self.now));
+                self.reference.turned_slow(begun, self.now);
+                self.slow_streams.push((began, begun));
+                self.take_over();
+            }
+            Op::BreakOff(_) if self.streams.len() + self.slow_streams.len() == 0 => {}
+            Op::BreakOff(n) => {
+                let n = n % (self.streams.len() + self.slow_streams.len());
+                let (began, begun) = match n.checked_sub(self.streams.len()) {
+                    None => self.streams.swap_remove(n),
+                    Some(n) => self.slow_streams.swap_remove(n),
+                };
                 self.health.broke_off(began);
                 self.reference.broke_off(begun);
                 self.take_over();

@@ -1,7 +1,10 @@
 //! The same rules once more, written down naively: lists of everything, searched every time. Shares no code with what
 //! it is compared to. Time is in milliseconds.
 
-use super::told::{Admitted, Begun, Ended, Fate, Seen};
+use super::told::{Admitted, Ended, Fate, Seen};
+
+#[path = "turned.rs"]
+mod turned;
 
 pub(crate) struct Reference {
     pub(crate) probes: usize,
@@ -14,6 +17,8 @@ pub(crate) struct Reference {
     pub(crate) generation: u64,
     pub(crate) trips: u64,
     ended: Vec<Ended>,
+    /// Of this tick, those that turned out to be late only after they had counted: beyond green, beyond red.
+    turned_late: [usize; 2],
     /// Failures and answers of calls that are no probes: under which generation, when, and whether it was a failure.
     row: Vec<(u64, u64, bool)>,
     /// Probes at work, and how many hold each one's place.
@@ -53,6 +58,7 @@ impl Reference {
             generation: 0,
             trips: 0,
             ended: Vec::new(),
+            turned_late: [0; 2],
             row: Vec::new(),
             out: Vec::new(),
             raised: false,
@@ -76,6 +82,7 @@ impl Reference {
         self.generation += 1;
         self.state = state;
         self.out.clear();
+        self.turned_late = [0; 2];
         self.successes = 0;
         match state {
             Seen::Closed => {
@@ -308,17 +315,14 @@ impl Reference {
         let (lasted_ns, whole) = (lasted * MS, self.interval_at(1000));
         let was_too_little =
             refused + lasted_ns / self.interval_at(share) > (lasted_ns + whole.max(100 * MS)) / whole;
-        let (green, red) =
-            if self.p95_ns == 0 { (SLOW * MS, SLOW * MS) } else { (self.p95_ns * 3, self.p95_ns * 7) };
-        let late = |bound: u64| {
-            let is_late = |end: &&Ended| !end.failed && (end.given_up || end.lasted_ns > bound);
-            tick.iter().filter(is_late).count()
-        };
+        let (green, red) = self.bounds();
+        let turned = std::mem::take(&mut self.turned_late);
+        let late = |bound: u64| tick.iter().filter(|end| end.is_later_than(bound)).count();
+        let (over_green, over_red) = (late(green) + turned[0], late(red) + turned[1]);
         let failures = tick.iter().filter(|end| end.failed || end.broke_in_tick).count();
         let percent = |part: usize| part as f64 * 100.0 / tick.len() as f64;
-        let mut is_red =
-            percent(failures) > 5.0 && failures >= 2 || percent(late(red)) > 5.0 && late(red) >= 2;
-        let mut is_green = percent(failures) <= 1.0 && percent(late(green)) <= 5.0;
+        let mut is_red = percent(failures) > 5.0 && failures >= 2 || percent(over_red) > 5.0 && over_red >= 2;
+        let mut is_green = percent(failures) <= 1.0 && percent(over_green) <= 5.0;
         for (signal, (green, red)) in self.signals.into_iter().zip([(700, 900), (5, 20)]) {
             let Some((at, value)) = signal else { continue };
             let age = now - at;
@@ -335,6 +339,11 @@ impl Reference {
                 self.green(share, was_too_little, now);
             }
         }
+    }
+
+    /// Later than these an answer is no longer green, and red.
+    fn bounds(&self) -> (u64, u64) {
+        if self.p95_ns == 0 { (SLOW * MS, SLOW * MS) } else { (self.p95_ns * 3, self.p95_ns * 7) }
     }
 
     fn green(&mut self, share: u64, was_too_little: bool, now: u64) {
@@ -406,46 +415,6 @@ impl Reference {
     pub(crate) fn database_waits(&mut self, now: u64, wait: u64) {
         self.seen = self.seen.max(now);
         self.signals[1] = Some((now, wait));
-    }
-
-    /// The answer began, well or not; what of it is still to come may break off.
-    pub(crate) fn began(&mut self, call: Admitted, well: bool, now: u64) -> Begun {
-        self.end(call, if well { Fate::Answered } else { Fate::NeutralSoFar }, now);
-        Begun { id: call.id, generation: call.generation, counted: now }
-    }
-
-    /// An answer that was counted when it began broke off: that call has failed, if the window or the tick still has it,
-    /// and else a further one. A probe has failed whatever its head said.
-    pub(crate) fn broke_off(&mut self, begun: Begun) {
-        let now = self.seen;
-        self.look(now);
-        if begun.generation != self.generation {
-            return;
-        }
-        if self.state == Seen::HalfOpen {
-            return self.open(now);
-        }
-        let further = Ended::further(self.generation, now);
-        let is_inside = now / 1000 - begun.counted / 1000 <= 9;
-        match self.ended.iter_mut().find(|end| is_inside && end.id == begun.id) {
-            Some(end) => end.broke = true,
-            None => self.ended.push(Ended { in_window: true, ..further }),
-        }
-        if matches!(self.state, Seen::Ramp { .. }) {
-            let is_of_this_tick = begun.counted >= self.tick_began;
-            let generation = self.generation;
-            let answered = |end: &&mut Ended| {
-                let is_in_tick = end.in_tick && end.generation == generation;
-                is_in_tick && !end.failed && !end.broke_in_tick
-            };
-            match self.ended.iter_mut().find(answered).filter(|_| is_of_this_tick) {
-                Some(end) => end.broke_in_tick = true,
-                None => self.ended.push(Ended { in_tick: true, ..further }),
-            }
-        }
-        self.row.push((self.generation, now, true));
-        self.weigh(true, now);
-        self.look(now);
     }
 
     /// The open time is spread by a fifth to either side; where to is taken over.

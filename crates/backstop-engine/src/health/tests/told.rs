@@ -44,6 +44,8 @@ pub(crate) struct Begun {
     pub(super) id: u64,
     pub(super) generation: u64,
     pub(super) counted: u64,
+    /// How long it had taken until then.
+    pub(super) lasted_ns: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -64,6 +66,11 @@ pub(super) struct Ended {
 }
 
 impl Ended {
+    /// Of a call that was given up only the least is known: it is later than anything.
+    pub(super) fn is_later_than(&self, bound: u64) -> bool {
+        !self.failed && (self.given_up || self.lasted_ns > bound)
+    }
+
     /// A failure of nobody that is still known.
     pub(super) const fn further(generation: u64, at: u64) -> Self {
         Self {
