@@ -16,7 +16,7 @@ use crate::policy::{
 use crate::resource::Resource;
 use crate::retry::Budget;
 use crate::sync::Ordering;
-use crate::tally::{DependencyTally, RouteTally};
+use crate::tally::{AuthorizationTally, DependencyTally, RouteTally};
 use crate::time::Mono;
 use crate::watched::Watched;
 
@@ -49,6 +49,8 @@ pub struct RouteState {
     pub tally: RouteTally,
     /// Whether copies existed.
     pub coverage: Coverage,
+    /// What came of asking whether callers may.
+    pub authorizations: AuthorizationTally,
     /// Reads for what a shared cache does not have, on a route that has one.
     pub fills: Option<Arc<Fills>>,
 }
@@ -115,6 +117,7 @@ impl Engine {
             fallback_lane: limit(rules.fallback_in_flight),
             tally: RouteTally::new(),
             coverage: Coverage::new(),
+            authorizations: AuthorizationTally::default(),
             fills: rules.class.cached().map(|cached| Arc::new(Fills::new(&rules.name, &cached.fill))),
             rules,
         });

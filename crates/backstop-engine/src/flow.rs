@@ -36,6 +36,7 @@
 //! under the network driver, an explanation, a simulation and the property tests.
 
 mod answer;
+mod authorize;
 mod cached;
 mod call;
 mod come_back;
@@ -60,6 +61,9 @@ use crate::outcome::{Reason, Scope, Source};
 use crate::policy::{DependencyId, ResourceId, RouteClass, RouteId};
 use crate::time::{Mono, Now};
 
+use authorize::Asking;
+
+pub use authorize::Authorization;
 pub use settle::{Account, CopyAction, Decision, HandedOver, Reply, Settlement, Streaming};
 pub use step::{Attempt, AttemptId, BodyFacts, Cached, ClientFault, Event, Filled, HeadFacts, Places, Step};
 pub use trace::{Note, Trace, TraceEntry};
@@ -79,6 +83,9 @@ pub struct RequestFacts {
     pub repeatable: bool,
     /// Whether it has content, which its client is still to send.
     pub has_content: bool,
+    /// Whether it goes on without anybody being asked whether its caller may: a browser asks so what it may ask (OPTIONS),
+    /// and sends no credential with it.
+    pub is_open: bool,
     /// Whether whoever makes its calls can make one to another dependency than the route's own.
     pub elsewhere: bool,
     /// Of a part of a composed answer: when it is waited for no longer. It takes no place at the process; the request that
@@ -95,6 +102,7 @@ impl RequestFacts {
         attempt: 1,
         repeatable: true,
         has_content: false,
+        is_open: false,
         elsewhere: true,
         part_until: None,
     };
@@ -164,6 +172,8 @@ pub struct Flow {
     copy_known: bool,
     /// A cache that was asked.
     cache: Option<Ticket>,
+    /// Who is asked whether the caller may.
+    asking: Option<Asking>,
     state: State,
     finished: bool,
 }
@@ -188,6 +198,8 @@ enum Role {
 #[derive(Debug)]
 enum State {
     Admit,
+    Authorize,
+    AwaitAuthorized,
     AwaitKnown,
     Lookup,
     AwaitCached { until: Mono },
@@ -320,6 +332,7 @@ impl Flow {
             role,
             copy_known: false,
             cache: None,
+            asking: None,
             state,
             finished: false,
         }
@@ -378,13 +391,14 @@ impl Flow {
 
     /// Whether a call is under way.
     pub const fn is_calling(&self) -> bool {
-        self.ticket.is_some()
+        self.ticket.is_some() || self.asking.is_some()
     }
 
     /// Whoever waited has left, and the flow will be dropped: a call under way ends with this moment. Without that it
     /// would end with the latest moment that anybody else came with, and one that hung would look short where nobody did.
     pub fn given_up(&mut self, now: Mono) {
-        if let Some(ticket) = self.ticket.take() {
+        let asking = self.asking.as_mut().and_then(|asking| asking.ticket.take());
+        for ticket in [self.ticket.take(), asking].into_iter().flatten() {
             ticket.given_up(now);
         }
     }
@@ -416,6 +430,9 @@ impl Drop for Flow {
         if asked {
             self.dependency().tally.abandon();
         }
+        if let Some(asking) = &self.asking {
+            self.engine.dependency(asking.dependency).tally.abandon();
+        }
         if self.role == Role::Fill {
             return self.fill_ended(FillEnd::Dropped);
         }
@@ -427,7 +444,7 @@ impl Drop for Flow {
 /// Whether a part of the deadline is kept for an alternative.
 const fn reserves(class: &RouteClass) -> bool {
     match class {
-        RouteClass::Direct(_) | RouteClass::Composed(_) => false,
+        RouteClass::Direct(_) | RouteClass::Composed(_) | RouteClass::Guarded => false,
         RouteClass::CachedRead(cached) => cached.local_copy,
         RouteClass::PublicRead(_) | RouteClass::Optional(_) => true,
     }

@@ -52,13 +52,15 @@ pub enum Source {
     Alternative,
     /// The operations ledger.
     Ledger,
+    /// Whoever says who may: that this caller may not.
+    Authorizer,
     /// Nobody: Backstop's own refusal or error.
     None,
 }
 
 impl Source {
     /// Every source, in declaration order.
-    pub const ALL: [Source; 8] = [
+    pub const ALL: [Source; 9] = [
         Source::Primary,
         Source::Cache,
         Source::Snapshot,
@@ -66,6 +68,7 @@ impl Source {
         Source::Omitted,
         Source::Alternative,
         Source::Ledger,
+        Source::Authorizer,
         Source::None,
     ];
 
@@ -79,6 +82,7 @@ impl Source {
             Source::Omitted => "omitted",
             Source::Alternative => "alternative",
             Source::Ledger => "ledger",
+            Source::Authorizer => "authorizer",
             Source::None => "none",
         }
     }
@@ -109,6 +113,10 @@ pub enum Reason {
     ClientSlow,
     /// The client's request is larger than accepted.
     ClientTooLarge,
+    /// The caller may not, by the authorizer's explicit word.
+    Denied,
+    /// Whether the caller may could not be found out.
+    Authorizer,
     /// The request's own code panicked or returned an error that nobody classified.
     Unclassified,
 }
@@ -128,7 +136,7 @@ pub enum Scope {
 
 impl Reason {
     /// Every word that [`Reason::token`] gives, in the order of [`Reason::index`].
-    pub const TOKENS: [&'static str; 32] = [
+    pub const TOKENS: [&'static str; 34] = [
         "none",
         "capacity",
         "missing",
@@ -143,6 +151,8 @@ impl Reason {
         "client_left",
         "client_slow",
         "client_too_large",
+        "denied",
+        "authorizer",
         "unclassified",
         "dns",
         "connect",
@@ -165,7 +175,7 @@ impl Reason {
 
     /// Position in [`Reason::TOKENS`].
     pub const fn index(self) -> usize {
-        const FAILURES: usize = 15;
+        const FAILURES: usize = 17;
         const NOT_ASKED: usize = FAILURES + FailureKind::TOKENS.len();
         const _: () = assert!(NOT_ASKED + NotAsked::TOKENS.len() == Reason::TOKENS.len());
         match self {
@@ -185,7 +195,9 @@ impl Reason {
             Reason::ClientLeft => 11,
             Reason::ClientSlow => 12,
             Reason::ClientTooLarge => 13,
-            Reason::Unclassified => 14,
+            Reason::Denied => 14,
+            Reason::Authorizer => 15,
+            Reason::Unclassified => 16,
             Reason::Cause(Cause::Failed(failure)) => FAILURES + failure.kind.index(),
             Reason::Cause(Cause::NotAsked(reason)) => NOT_ASKED + reason as usize,
         }

@@ -4,6 +4,7 @@
 //! (a copy on a route that has effects, say) cannot be written down. Values are already validated by whoever builds
 //! the policy (the policy file or the library's builders); [`Policy::validate`] holds what the engine relies on.
 
+mod authorizer;
 mod status_set;
 mod validate;
 
@@ -15,6 +16,7 @@ use crate::health::{BreakerRules, RecoveryRules};
 use crate::resource::ResourceRules;
 use crate::retry;
 
+pub use authorizer::AuthorizerRules;
 pub use status_set::StatusSet;
 pub use validate::PolicyError;
 
@@ -147,6 +149,8 @@ pub struct Route {
     pub retry: Option<RetryRules>,
     /// Another dependency that is asked when the first fails.
     pub alternative: Option<AlternativeRules>,
+    /// Who says whether a caller may; nobody if `None`.
+    pub authorizer: Option<AuthorizerRules>,
     /// The class and its own rules.
     pub class: RouteClass,
     /// Where the parts of the route were written.
@@ -169,6 +173,7 @@ impl Default for Route {
             unavailable_status: UnavailableStatus::Contract,
             retry: None,
             alternative: None,
+            authorizer: None,
             class: RouteClass::Direct(Direct::default()),
             origins: RouteOrigins::default(),
         }
@@ -247,6 +252,8 @@ pub enum RouteClass {
     Optional(Optional),
     /// Put together from the answers of other routes.
     Composed(Composed),
+    /// A protected operation: no alternative at all, and nobody who was not allowed comes to it.
+    Guarded,
 }
 
 impl RouteClass {
@@ -258,6 +265,7 @@ impl RouteClass {
             RouteClass::CachedRead(_) => "cached_read",
             RouteClass::Optional(_) => "optional",
             RouteClass::Composed(_) => "composed",
+            RouteClass::Guarded => "guarded",
         }
     }
 
@@ -268,7 +276,10 @@ impl RouteClass {
         match self {
             RouteClass::PublicRead(read) => read.buffer_bytes,
             RouteClass::CachedRead(cached) => cached.read.buffer_bytes,
-            RouteClass::Direct(_) | RouteClass::Optional(_) | RouteClass::Composed(_) => OTHERS,
+            RouteClass::Direct(_)
+            | RouteClass::Optional(_)
+            | RouteClass::Composed(_)
+            | RouteClass::Guarded => OTHERS,
         }
     }
 
@@ -277,7 +288,10 @@ impl RouteClass {
         match self {
             RouteClass::PublicRead(read) => Some(read),
             RouteClass::CachedRead(cached) => Some(&cached.read),
-            RouteClass::Direct(_) | RouteClass::Optional(_) | RouteClass::Composed(_) => None,
+            RouteClass::Direct(_)
+            | RouteClass::Optional(_)
+            | RouteClass::Composed(_)
+            | RouteClass::Guarded => None,
         }
     }
 
@@ -288,7 +302,8 @@ impl RouteClass {
             RouteClass::Direct(_)
             | RouteClass::PublicRead(_)
             | RouteClass::Optional(_)
-            | RouteClass::Composed(_) => None,
+            | RouteClass::Composed(_)
+            | RouteClass::Guarded => None,
         }
     }
 
@@ -297,7 +312,10 @@ impl RouteClass {
         match self {
             RouteClass::PublicRead(_) => true,
             RouteClass::CachedRead(cached) => cached.local_copy,
-            RouteClass::Direct(_) | RouteClass::Optional(_) | RouteClass::Composed(_) => false,
+            RouteClass::Direct(_)
+            | RouteClass::Optional(_)
+            | RouteClass::Composed(_)
+            | RouteClass::Guarded => false,
         }
     }
 }
@@ -421,6 +439,8 @@ pub enum KeyPart {
     Path(Box<str>),
     /// The negotiated language.
     Language,
+    /// The principal that an authorizer verified.
+    Principal,
     /// A request header, by lower-case name. Absent matches only absent.
     Header(Box<str>),
     /// A parameter of the query.

@@ -6,6 +6,7 @@
 //! | no usable copy after a failure | 503 by contract, or 502/504 by the cause if the route says so |
 //! | no alternative on this route: refused, TLS, name, invalid or incomplete answer | 502 |
 //! | no alternative on this route: no answer in time | 504 |
+//! | whether the caller may could not be found out | 503 |
 //! | the client did not send its request in time | 408 |
 //! | the client's request is larger than accepted | 413 |
 //!
@@ -42,6 +43,8 @@ pub enum Problem {
     Deadline,
     /// The breaker is open or the dependency is recovering.
     CircuitOpen,
+    /// Whether the caller may could not be found out.
+    Authorizer,
     /// There is no copy of the answer.
     SnapshotMissing,
     /// The copy is older than accepted.
@@ -64,11 +67,12 @@ pub enum Problem {
 
 impl Problem {
     /// Every problem, in declaration order.
-    pub const ALL: [Problem; 13] = [
+    pub const ALL: [Problem; 14] = [
         Problem::Capacity,
         Problem::Draining,
         Problem::Deadline,
         Problem::CircuitOpen,
+        Problem::Authorizer,
         Problem::SnapshotMissing,
         Problem::SnapshotTooOld,
         Problem::SnapshotFromFuture,
@@ -87,6 +91,7 @@ impl Problem {
             Problem::Draining => "draining",
             Problem::Deadline => "deadline",
             Problem::CircuitOpen => "circuit-open",
+            Problem::Authorizer => "authorizer-failed",
             Problem::SnapshotMissing => "snapshot-missing",
             Problem::SnapshotTooOld => "snapshot-too-old",
             Problem::SnapshotFromFuture => "snapshot-from-future",
@@ -106,6 +111,7 @@ impl Problem {
             Problem::Draining => "The service is stopping",
             Problem::Deadline => "Too little time is left to ask the service behind",
             Problem::CircuitOpen => "The service behind is held off",
+            Problem::Authorizer => "Whether this request is allowed cannot be found out at present",
             Problem::SnapshotMissing => "The service behind failed and there is no earlier answer",
             Problem::SnapshotTooOld => "The service behind failed and the earlier answer is too old",
             Problem::SnapshotFromFuture => {
@@ -142,6 +148,10 @@ pub fn refusal(reason: Reason, cause: Option<Cause>, unavailable: UnavailableSta
         }
         Reason::Cause(cause) => of_cause(cause),
         Reason::Draining => own(503, Problem::Draining),
+        // Never the authorizer's own status: an outage of it says nothing about the caller.
+        Reason::Authorizer => {
+            Refusal { proxy_error: "destination_unavailable", ..own(503, Problem::Authorizer) }
+        }
         Reason::ClientSlow => own(408, Problem::ClientTooSlow),
         Reason::ClientTooLarge => own(413, Problem::ContentTooLarge),
         // Most who break off are gone; whoever sent a malformed chunk still reads (RFC 9112 section 7.1).
@@ -151,6 +161,7 @@ pub fn refusal(reason: Reason, cause: Option<Cause>, unavailable: UnavailableSta
         | Reason::Incorrect
         | Reason::ServerError
         | Reason::UpstreamDegraded
+        | Reason::Denied
         | Reason::Unclassified => cause.map_or(own(502, Problem::UpstreamFailed), of_cause),
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::failure::FailureKind;
+use crate::flow::Authorization;
 use crate::outcome::{Outcome, Reason, Source};
 use crate::sync::{AtomicU64, Ordering};
 
@@ -100,6 +101,33 @@ impl Default for RouteTally {
 impl std::fmt::Debug for RouteTally {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RouteTally").field("requests", &self.requests()).finish_non_exhaustive()
+    }
+}
+
+/// What came of asking whether callers may, on one route.
+#[derive(Debug, Default)]
+pub struct AuthorizationTally([AtomicU64; AuthorizationTally::TOKENS.len()]);
+
+impl AuthorizationTally {
+    /// Every word, in the order of [`AuthorizationTally::counts`]. A no and an outage are never one number.
+    pub const TOKENS: [&'static str; 5] = ["allowed", "denied", "unclear", "failed", "not_asked"];
+
+    pub(crate) fn count(&self, came: Authorization) {
+        let index = match came {
+            Authorization::Allowed => 0,
+            Authorization::Denied => 1,
+            Authorization::Unclear => 2,
+            Authorization::Failed(_) => 3,
+            Authorization::NotAsked(_) => 4,
+        };
+        if let Some(counter) = self.0.get(index) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How often each of [`AuthorizationTally::TOKENS`].
+    pub fn counts(&self) -> [u64; AuthorizationTally::TOKENS.len()] {
+        std::array::from_fn(|index| self.0.get(index).map_or(0, |counter| counter.load(Ordering::Relaxed)))
     }
 }
 

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use backstop::request::{PartOf, PathParameters};
+use backstop::upstream::Progress;
 use backstop::{Asked, Incoming as ToAnswer, ReplyBody, compose, respond};
 use http::header::{
     ACCEPT_ENCODING, CONNECTION, EXPECT, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
@@ -67,7 +68,14 @@ pub(crate) async fn answer(thread: &Rc<Thread>, mut whole: Whole<'_>) -> Respons
     };
     let ask = |until| parts.into_iter().map(|part| ask(thread, part, PartOf { until })).collect();
     let entropy = thread.entropy(whole.number, 0);
-    let mut response = compose(&whole.route.protected, asked, entropy, ask).await;
+    // As the client's own request, not as its parts': asked about once, for the whole.
+    let mut own = whole.head.clone();
+    own.method = method.clone();
+    let _named =
+        make_ready(&thread.shared, whole.route, &mut own, whole.peer, false, PathParameters::default());
+    let authorize =
+        async |attempt, progress: &Progress| thread.authorize(whole.route.id, attempt, &own, progress).await;
+    let mut response = compose(&whole.route.protected, asked, entropy, authorize, ask).await;
     dress(&thread.shared, whole.route, &mut response);
     if whole.has_content && version < Version::HTTP_2 {
         // What is left of the request is not read: the connection cannot be used for another one.

@@ -23,6 +23,12 @@ impl Edits {
         Self { set: set.collect(), remove: edits.remove.iter().filter_map(|key| name(key)).collect() }
     }
 
+    /// Removes these too, whoever sent them.
+    pub(crate) fn and_remove(mut self, names: &[HeaderName]) -> Self {
+        self.remove.extend_from_slice(names);
+        self
+    }
+
     pub(crate) fn apply(&self, headers: &mut HeaderMap) {
         self.apply_where(headers, |_| true);
     }

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
+use backstop::authorize::Verdict;
 use backstop::canonical;
 use backstop::fill::{Fill, Landing, Leading, Place};
 use backstop::upstream::{CacheAnswer, CallError, Progress, Upstream};
@@ -233,6 +234,15 @@ impl Upstream<RequestContent> for Forward<'_> {
             rules.announce(response.headers_mut());
         }
         Ok(response.map(|body| Ruled::new(body, rules)))
+    }
+
+    async fn authorize(
+        &self,
+        attempt: Option<Attempt>,
+        head: &request::Parts,
+        progress: &Progress,
+    ) -> Verdict {
+        self.thread.authorize(self.route, attempt, head, progress).await
     }
 
     async fn cached(&self, cache: CacheId, key: &CopyKey, request: &HeaderMap, until: Mono) -> CacheAnswer {

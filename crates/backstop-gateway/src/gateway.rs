@@ -12,12 +12,13 @@ use backstop::clock::Clock;
 use backstop::fields::Speaker;
 use backstop::{Backstop, SetupError};
 use backstop_engine::policy::{KeyPart, RouteClass, RouteId};
-use backstop_policy::{HostHeader, Loaded, RouteSettings};
+use backstop_policy::{AuthorizerSettings, HostHeader, Loaded, RouteSettings};
 use backstop_store::{Copies, OpenReport, StoreOptions};
 use http::HeaderName;
 use tokio::sync::watch;
 
 use crate::admin::Admin;
+use crate::authorizer::{self, CannotAsk, identities};
 use crate::caches::Caches;
 use crate::client_body::RequestContent;
 use crate::connection::ConnectionLimits;
@@ -82,6 +83,9 @@ pub enum BindError {
     /// The policy cannot be run.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// An authorizer cannot be asked as the policy says.
+    #[error(transparent)]
+    Authorizer(#[from] CannotAsk),
     /// A probe cannot be sent as the policy says.
     #[error(transparent)]
     Probe(#[from] CannotProbe),
@@ -103,7 +107,8 @@ impl Gateway {
     /// # Errors
     /// An address that cannot be bound, or a policy that cannot be run.
     pub fn bind(loaded: Loaded, clock: Clock) -> Result<Self, BindError> {
-        let Loaded { policy, gateway, store, dependencies, caches, routes, sources, .. } = loaded;
+        let Loaded { policy, gateway, store, dependencies, authorizers, caches, routes, sources, .. } =
+            loaded;
         if cfg!(not(feature = "redis"))
             && let Some(cache) = caches.first()
         {
@@ -124,7 +129,7 @@ impl Gateway {
             dependencies.iter().map(|dependency| (dependency.host.clone(), own_host(dependency))).collect();
         let route_stacks = routes
             .iter()
-            .map(|route| route_stack(&backstop, route, &routes, &hosts))
+            .map(|route| route_stack(&backstop, route, &routes, &hosts, &authorizers))
             .collect::<Result<Vec<_>, SetupError>>()?;
         let reply_time = gateway.limits.route.reply_time;
         let head_bytes = usize::try_from(gateway.limits.head_bytes).unwrap_or(usize::MAX);
@@ -138,6 +143,7 @@ impl Gateway {
             decisions: Decisions::new(sources, route_stacks.len()),
             routes: route_stacks,
             hosts: hosts.iter().map(|(host, own)| forward::Rules::new(None, host, own)).collect(),
+            authorizers: authorizer::ready(&authorizers, &hosts)?,
             trusted: gateway.trusted.clone(),
             tallies: Tallies::default(),
         };
@@ -358,7 +364,7 @@ fn keyed(class: &RouteClass) -> Box<[HeaderName]> {
     let parts = class.read().into_iter().flat_map(|read| &read.key);
     let name = |part: &KeyPart| match part {
         KeyPart::Header(name) => HeaderName::from_bytes(name.as_bytes()).ok(),
-        KeyPart::Path(_) | KeyPart::Language | KeyPart::Query(_) => None,
+        KeyPart::Path(_) | KeyPart::Language | KeyPart::Principal | KeyPart::Query(_) => None,
     };
     parts.filter_map(name).collect()
 }
@@ -381,19 +387,25 @@ fn route_stack(
     route: &RouteSettings,
     all: &[RouteSettings],
     hosts: &[(HostHeader, String)],
+    authorizers: &[AuthorizerSettings],
 ) -> Result<RouteStack, SetupError> {
     let id: RouteId = route.id;
     let dependency = usize::from(backstop.engine().route(id).rules.dependency.0);
     let (host, own_host) = hosts.get(dependency).cloned().unwrap_or_default();
+    let rules = backstop.engine().route(id).rules.authorizer;
+    let asked = rules.and_then(|rules| rules.dependency);
+    let authorizer = authorizers.iter().position(|settings| Some(settings.dependency) == asked);
     Ok(RouteStack {
         id,
         protected: backstop.route_by_id(id, withdraws(route, all), &makes_a_copy(route, &host))?,
         dependency,
         limits: route.limits,
         forward: forward::Rules::new(route.strip_prefix.as_deref(), &host, &own_host),
-        request_edits: Arc::new(Edits::new(&route.request_headers)),
+        // Who asks is told by an authorizer alone, on every route.
+        request_edits: Arc::new(Edits::new(&route.request_headers).and_remove(&identities(authorizers))),
         keyed: keyed(&backstop.engine().route(id).rules.class),
         ignore_cookie: route.ignore_cookie,
+        authorizer,
         is_read: backstop.engine().route(id).rules.class.read().is_some(),
         response_edits: Arc::new(Edits::new(&route.response_headers)),
         parts: route.parts.iter().map(PartRules::new).collect(),

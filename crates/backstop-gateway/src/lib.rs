@@ -9,6 +9,7 @@
 //! only limits, counters and copies are shared, none of them behind a lock that all requests take.
 
 mod admin;
+mod authorizer;
 mod breakers;
 #[cfg(feature = "redis")]
 pub mod cache;
@@ -48,5 +49,6 @@ mod via;
 mod withdraws;
 mod worker;
 
+pub use authorizer::CannotAsk;
 pub use gateway::{BindError, Bound, Gateway};
 pub use probe::CannotProbe;

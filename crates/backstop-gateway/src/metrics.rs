@@ -3,6 +3,7 @@
 //! Everything shown is counted elsewhere, where it happens; here it only gets its name. Labels hold names from the policy
 //! and words from closed lists, never anything that a client sent.
 
+mod authorizations;
 mod caches;
 mod incidents;
 mod recovery;
@@ -49,6 +50,7 @@ impl Collector for Everything {
         self.requests(&mut encoder)?;
         self.functions(&mut encoder)?;
         self.dependencies(&mut encoder)?;
+        self.authorizations(&mut encoder)?;
         self.recovery(&mut encoder)?;
         self.caches(&mut encoder)?;
         self.fills(&mut encoder)?;

@@ -2,14 +2,15 @@
 //!
 //! The most specific rule wins, whatever its place in the file: an exact host before a wildcard before none; then,
 //! segment by segment, a literal before a parameter before a rest; then a named method before any. A rule for `GET`
-//! answers `HEAD` too. Paths are compared in their one spelling ([`canonical`]), on both sides.
+//! answers `HEAD` too, and one for a named method on a route with an authorizer answers `OPTIONS`, where nobody else does: a
+//! browser asks so what it may ask. Paths are compared in their one spelling ([`canonical`]), on both sides.
 
 use std::collections::{HashMap, HashSet};
 
 use backstop::canonical;
 use backstop::request::PathParameters;
 use backstop_engine::policy::RouteId;
-use backstop_policy::{HostPattern, Method, RouteSettings, Segment, Template};
+use backstop_policy::{HostPattern, MatchRule, Method, RouteSettings, Segment, Template};
 
 /// Finds routes.
 #[derive(Debug, Default)]
@@ -73,12 +74,23 @@ impl Router {
             let is_get = matches!(&rule.method, Method::Named(name) if **name == *"GET");
             (rule.method == Method::Any, ends_in_rest(&rule.template), is_get)
         });
-        for (route, rule) in rules {
-            for site in router.sites(&route.hosts) {
+        let first_any = rules.partition_point(|(_, rule)| rule.method != Method::Any);
+        let (named, any) = rules.split_at(first_any);
+        let implied = named.iter().filter(|(route, _)| route.verifies && route.parts.is_empty());
+        let written = |(route, rule): &(&RouteSettings, &MatchRule), router: &mut Self| {
+            router.sites(&route.hosts).into_iter().try_for_each(|site| {
                 site.insert(&rule.method, &rule.template, route.id)
-                    .map_err(|Claimed(pattern)| RouteConflict { route: route.name.clone(), pattern })?;
+                    .map_err(|Claimed(pattern)| RouteConflict { route: route.name.clone(), pattern })
+            })
+        };
+        named.iter().try_for_each(|rule| written(rule, &mut router))?;
+        for (route, rule) in implied {
+            for site in router.sites(&route.hosts) {
+                let _what_is_written_wins =
+                    site.insert(&Method::Named("OPTIONS".into()), &rule.template, route.id);
             }
         }
+        any.iter().try_for_each(|rule| written(rule, &mut router))?;
         Ok(router)
     }
 

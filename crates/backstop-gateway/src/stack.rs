@@ -6,11 +6,14 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use backstop::authorize::Verdict;
 use backstop::canonical;
 use backstop::request::{AlsoKey, Examined, PathParameters, Personal};
+use backstop::upstream::Progress;
 use backstop::{Incoming as ToAnswer, ProtectedRoute, ReplyBody, problem, respond};
-use backstop_engine::flow::Account;
+use backstop_engine::flow::{Account, Attempt};
 use backstop_engine::outcome::Source;
+use backstop_engine::policy::RouteId;
 use bytes::Bytes;
 use http::header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Version, request};
@@ -18,6 +21,7 @@ use http_body::Body;
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 
+use crate::authorizer::Authorizer;
 use crate::caches::Lanes;
 use crate::client_body::RequestContent;
 use crate::composed;
@@ -50,6 +54,8 @@ pub(crate) struct Shared {
     pub(crate) routes: Vec<RouteStack>,
     /// What each dependency is sent as `Host` when it stands in for another.
     pub(crate) hosts: Vec<forward::Rules>,
+    /// Who is asked whether callers may.
+    pub(crate) authorizers: Vec<Authorizer>,
     pub(crate) trusted: Vec<backstop_policy::IpRange>,
     pub(crate) tallies: Tallies,
     pub(crate) decisions: Decisions,
@@ -66,6 +72,8 @@ pub(crate) struct RouteStack {
     /// The fields that are in the keys of its copies.
     pub(crate) keyed: Box<[HeaderName]>,
     pub(crate) ignore_cookie: bool,
+    /// Who of [`Shared::authorizers`] says whether its callers may.
+    pub(crate) authorizer: Option<usize>,
     /// Whether its reads are kept: it is a `public_read` or a `cached_read`.
     pub(crate) is_read: bool,
     pub(crate) response_edits: Arc<Edits>,
@@ -90,6 +98,26 @@ impl Thread {
     pub(crate) fn next_number(&self) -> u64 {
         self.begun.set(self.begun.get().wrapping_add(1));
         self.begun.get()
+    }
+
+    /// Whether the caller of a request on this route may.
+    pub(crate) async fn authorize(
+        &self,
+        route: RouteId,
+        attempt: Option<Attempt>,
+        head: &request::Parts,
+        progress: &Progress,
+    ) -> Verdict {
+        let index = self.shared.routes.get(usize::from(route.0)).and_then(|route| route.authorizer);
+        let authorizer = index.and_then(|index| self.shared.authorizers.get(index));
+        let lane = authorizer.and_then(|authorizer| self.lanes.get(authorizer.dependency));
+        match (authorizer, lane, attempt) {
+            (Some(authorizer), Some(lane), Some(attempt)) => {
+                authorizer.ask(lane, attempt, head, progress).await
+            }
+            // Nobody who could say so is there.
+            _ => Verdict::Unclear,
+        }
     }
 
     /// 64 bits for one call of the engine: of a request or a fill, by its number, or of one of its parts.
@@ -209,15 +237,21 @@ pub(crate) fn make_ready(
     parameters: PathParameters,
 ) -> Vec<HeaderName> {
     let trusted = shared.trusted.iter().any(|range| range.contains(peer.ip()));
-    // Whose request it is, by the client's own fields: the operator may remove a credential, or set one for all.
-    let personal = head.headers.contains_key(AUTHORIZATION)
-        || (head.headers.contains_key(COOKIE) && !route.ignore_cookie)
+    // Whose request it is, by the client's own fields: the operator may remove a credential, or set one for all. Where callers
+    // are looked at, the key holds whose copy it is, or the operator says in writing that all who are allowed share it.
+    let verified = route.authorizer.is_some();
+    let personal = (!verified && head.headers.contains_key(AUTHORIZATION))
+        || (!verified && head.headers.contains_key(COOKIE) && !route.ignore_cookie)
         // An answer to content of the request's own is nobody else's.
         || (route.is_read && has_content);
     if trusted && let Some(told) = forward::told_by_the_trusted(head) {
         head.extensions.insert(AlsoKey(told));
     }
     let named = forward::prepare(head, peer, trusted, &shared.via);
+    if let Some(authorizer) = route.authorizer.and_then(|index| shared.authorizers.get(index)) {
+        // Before the operator's edits: a credential of the operator's would let everybody in.
+        head.extensions.insert(authorizer.credentials(&head.headers));
+    }
     leave_out_disguised(route, &mut head.headers);
     route.request_edits.apply(&mut head.headers);
     head.extensions.insert(Examined);

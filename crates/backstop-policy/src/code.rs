@@ -104,6 +104,7 @@ codes! {
     Factor = "BS0224", Error, "invalid factor";
     Date = "BS0225", Error, "invalid date";
     ProbePath = "BS0226", Error, "invalid path to probe";
+    Sign = "BS0227", Error, "a field that is no explicit yes";
     NeverGone = "BS0230", Error, "a status that never withdraws a copy";
     CacheUrl = "BS0240", Error, "invalid URL of a cache";
 
@@ -143,6 +144,15 @@ codes! {
     OneCache = "BS0351", Error, "one cache with two settings";
     NeedsLocalCopy = "BS0352", Error, "a rule for a local copy that is not kept";
 
+    DenyStatus = "BS0360", Error, "a status that is no explicit no";
+    AllowStatus = "BS0361", Error, "a status that is no explicit yes";
+    SameName = "BS0362", Error, "an authorizer named as a dependency";
+    NoPrincipal = "BS0363", Error, "a key with a principal that nobody names";
+    CopiesOfEverybody = "BS0364", Error, "copies behind an authorizer that everybody would share";
+    AuthorizerTimeout = "BS0365", Error, "an authorizer that is waited for as long as the request";
+    AuthorizerPaths = "BS0366", Error, "an authorizer with two paths";
+    SharedWithoutAuthorizer = "BS0367", Error, "`shared` without an authorizer";
+
     NoCorrect = "BS0501", Warning, "a public read without a rule for what is correct";
     RouteAboveProcess = "BS0502", Warning, "a route's limit is above the process's";
     OptionalShare = "BS0503", Warning, "optional routes may take most of the process";
@@ -178,6 +188,8 @@ codes! {
     LocalCopyTooYoung = "BS0540", Warning, "a local copy no older than what the cache gives";
     FillAbove = "BS0541", Warning, "a fill budget above what its dependency bears";
     FillTooShort = "BS0542", Warning, "a fill that ends before those who wait for it";
+    UnusedAuthorizer = "BS0550", Warning, "an authorizer that no route names";
+    AuthorizerBehindRoute = "BS0551", Warning, "an authorizer that bears fewer requests than its routes admit";
     UnusedInstances = "BS0545", Warning, "several gateways and nothing to divide among them";
 
     Unmeasured = "BS0601", Note, "limits that no drill has measured";

@@ -70,6 +70,10 @@ pub(crate) const ATTEMPTS: u32 = 2;
 pub(crate) const BUFFER: u64 = 1 << 20;
 pub(crate) const GONE: [u16; 2] = [404, 410];
 
+pub(crate) const ALLOW: [u16; 2] = [200, 204];
+pub(crate) const DENY: [u16; 2] = [401, 403];
+pub(crate) const SEND: [&str; 2] = ["authorization", "cookie"];
+
 pub(crate) const CACHE_TIMEOUT: Duration = Duration::from_millis(20);
 pub(crate) const CACHE_CONNECT: Duration = Duration::from_millis(250);
 pub(crate) const CACHE_PREFIX: &str = "backstop";

@@ -55,8 +55,8 @@ pub use load::{Loaded, Refused, Waived, load, parse};
 pub use reference::{json_schema, reference_page};
 pub use render::{render_human, render_json};
 pub use settings::{
-    Address, CacheSettings, DependencySettings, EvidenceSettings, GatewaySettings, HeaderEdits, HostHeader,
-    HostPattern, IpRange, Limits, MatchRule, Method, PartSettings, ProbeSettings, RouteLimits, RouteSettings,
-    Segment, StoreSettings, Template,
+    Address, AuthorizerSettings, CacheSettings, DependencySettings, EvidenceSettings, GatewaySettings,
+    HeaderEdits, HostHeader, HostPattern, IpRange, Limits, MatchRule, Method, PartSettings, ProbeSettings,
+    RouteLimits, RouteSettings, Segment, StoreSettings, Template,
 };
 pub use source::{Disk, FileSource, NoFiles, Source, SourceMap};

@@ -8,7 +8,9 @@ use toml::de::DeValue;
 use crate::code::{Code, Severity};
 use crate::diagnostic::{Diagnostic, Finding};
 use crate::read::{Context, Node, Value};
-use crate::settings::{CacheSettings, DependencySettings, GatewaySettings, RouteSettings, StoreSettings};
+use crate::settings::{
+    AuthorizerSettings, CacheSettings, DependencySettings, GatewaySettings, RouteSettings, StoreSettings,
+};
 use crate::shape::File;
 use crate::source::{Disk, FileSource, SourceMap};
 use crate::{check, lower, render_human, rest, syntax, waiver};
@@ -24,6 +26,8 @@ pub struct Loaded {
     pub store: StoreSettings,
     /// What is called: the same order as `policy.dependencies`.
     pub dependencies: Vec<DependencySettings>,
+    /// Those of the dependencies, the last ones, that say whether callers may.
+    pub authorizers: Vec<AuthorizerSettings>,
     /// What is asked before that: the same order as `policy.caches`.
     pub caches: Vec<CacheSettings>,
     /// What is answered: the same order as `policy.routes`.
@@ -115,6 +119,7 @@ pub fn parse(text: &str, file: &str, files: &dyn FileSource) -> Result<Loaded, V
         gateway: lowered.gateway,
         store: lowered.store,
         dependencies: lowered.dependencies,
+        authorizers: lowered.authorizers,
         caches: lowered.caches,
         routes: lowered.routes,
         sources: SourceMap::new(file, text, sources),

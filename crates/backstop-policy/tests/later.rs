@@ -7,11 +7,9 @@ use support::{diagnosed, errors, refused};
 
 #[test]
 fn everything_of_a_later_version_is_named_as_such() {
-    for class in ["guarded", "effect"] {
-        refused(&format!("[route.x.{class}]\nmatch = \"GET /x\"\n"), Code::NotAvailable);
-    }
-    for class in ["direct", "public_read", "cached_read", "optional", "composed"] {
-        for key in ["authorizer", "mode", "operation_id"] {
+    refused("[route.x.effect]\nmatch = \"GET /x\"\n", Code::NotAvailable);
+    for class in ["direct", "public_read", "cached_read", "optional", "composed", "guarded"] {
+        for key in ["mode", "operation_id"] {
             let route = format!("[route.x.{class}]\nmatch = \"GET /x\"\n{key} = {{}}\n");
             let codes = errors(&route);
             assert!(codes.contains(&Code::NotAvailable), "{class} {key}: {codes:?}");
@@ -19,7 +17,12 @@ fn everything_of_a_later_version_is_named_as_such() {
         }
     }
     refused("[dependency.catalog]\nurl = \"http://x\"\ntls = {}\n", Code::NotAvailable);
-    refused("[authorizer.sessions]\nurl = \"http://127.0.0.1:9003\"\n", Code::NotAvailable);
+    for key in ["jwks", "tls"] {
+        let authorizer = format!(
+            "[authorizer.sessions]\nurl = \"http://127.0.0.1:9003\"\nallow = {{ header = \"x-allowed\" }}\ntimeout = \"1ms\"\nin_flight = 1\n{key} = {{}}\n"
+        );
+        refused(&authorizer, Code::NotAvailable);
+    }
     refused("[gateway]\nlisten = \"[::1]:1\"\nin_flight = 1000\ntls = {}\n", Code::NotAvailable);
     for listen in ["{ tls = {} }", "[{ address = \"[::1]:1\", tls = {} }]", "[\"[::1]:1\", { tls = 1 }]"] {
         refused(&format!("[gateway]\nlisten = {listen}\nin_flight = 1000\n"), Code::NotAvailable);

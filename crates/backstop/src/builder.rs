@@ -208,6 +208,7 @@ impl Builder {
                 (ClassShare::Read, false)
             }
             RouteClass::Direct(_) => (ClassShare::Read, true),
+            RouteClass::Guarded => (ClassShare::Guarded, false),
         };
         let connections = match self.connections {
             // Of these, requests that change something could use more than were said.

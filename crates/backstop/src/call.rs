@@ -120,7 +120,8 @@ where
         policy.routes.iter_mut().for_each(|route| route.alternative = None);
         let engine = Engine::new(policy)?;
         let Some(route) = engine.routes().first() else { return Err(SetupError::NoSuchRoute("".into())) };
-        if !matches!(route.rules.class, RouteClass::PublicRead(_) | RouteClass::Direct(_)) {
+        let is_value = matches!(route.rules.class, RouteClass::PublicRead(_) | RouteClass::Direct(_));
+        if !is_value || route.rules.authorizer.is_some() {
             return Err(SetupError::NotForFunctions { route: route.rules.name.clone() });
         }
         let waiters = Waiters::of(&engine);

@@ -18,7 +18,7 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 
-use backstop_engine::flow::{Attempt, AttemptId, Event, Flow, RequestFacts, Trace};
+use backstop_engine::flow::{Attempt, AttemptId, Authorization, Event, Flow, RequestFacts, Trace};
 use backstop_engine::policy::RouteClass;
 use backstop_engine::snapshot::CopyFacts;
 use backstop_engine::time::Mono;
@@ -27,6 +27,7 @@ use http::request::Parts;
 use http::{Method, Response};
 use http_body::Body;
 
+use crate::authorize::Verdict;
 use crate::body::ReplyBody;
 use crate::driver::{Hands, drive};
 use crate::protected::ProtectedRoute;
@@ -53,7 +54,7 @@ impl Asked {
 
 /// Answers a request on a `composed` route. `ask` is called once, after the request was admitted: it begins the requests of
 /// the parts, in the policy's order, each a GET marked as a [`PartOf`](crate::request::PartOf) what ends at the given
-/// moment. 64 random bits that no other request got are the `entropy`.
+/// moment. `authorize` finds out before whether the caller may have the whole, on a route that names an authorizer. 64 random bits that no other request got are the `entropy`.
 ///
 /// Dropping the future, or the body before its end, means that the client left. The extensions of an answer that is not
 /// normal hold its [`Account`](backstop_engine::flow::Account).
@@ -61,6 +62,7 @@ pub async fn compose<B, F>(
     route: &ProtectedRoute,
     asked: Asked,
     entropy: u64,
+    authorize: impl AsyncFnOnce(Option<Attempt>, &Progress) -> Verdict,
     ask: impl FnOnce(Mono) -> Vec<F>,
 ) -> Response<ReplyBody<B>>
 where
@@ -74,12 +76,14 @@ where
     };
     let now = shared.clock.now();
     let mut flow = Flow::begin(&shared.engine, route.inner.id, RequestFacts::GET, now, entropy, Trace::off());
-    let mut parts = Awaited { begin: Some(begin), under_way: Vec::new(), came: Vec::new() };
+    let authorize = Some(authorize);
+    let mut parts =
+        Awaited { authorize, denial: None, begin: Some(begin), under_way: Vec::new(), came: Vec::new() };
     let decision = drive(&mut flow, &mut parts, &shared.clock, &shared.waiters, None).await;
-    let Awaited { under_way, came, .. } = parts;
+    let Awaited { under_way, came, denial, .. } = parts;
     // Whoever is still asked is not waited for any more.
     drop(under_way);
-    answer::answer(route, asked, decision, came)
+    answer::answer(route, asked, decision, came, denial)
 }
 
 /// The largest content that a part may have.
@@ -92,17 +96,30 @@ fn limit_bytes(route: &ProtectedRoute, number: usize) -> u64 {
 }
 
 /// Parts under way, and those that came.
-struct Awaited<S, G> {
+struct Awaited<A, S, G> {
+    authorize: Option<A>,
+    denial: Option<Response<Bytes>>,
     begin: Option<S>,
     under_way: Vec<Option<Pin<Box<G>>>>,
     came: Vec<Option<Came>>,
 }
 
-impl<S, G> Hands for Awaited<S, G>
+impl<A, S, G> Hands for Awaited<A, S, G>
 where
+    A: AsyncFnOnce(Option<Attempt>, &Progress) -> Verdict,
     S: FnOnce(Mono) -> Vec<G>,
     G: Future<Output = Came>,
 {
+    async fn authorize(&mut self, attempt: Option<Attempt>, progress: &Progress) -> Authorization {
+        let Some(authorize) = self.authorize.take() else { return Authorization::Unclear };
+        let verdict = authorize(attempt, progress).await;
+        let came = verdict.came();
+        if let Verdict::Denied(denial) = verdict {
+            self.denial = Some(denial);
+        }
+        came
+    }
+
     fn peek(&mut self) -> Option<CopyFacts> {
         None
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use backstop_engine::admission::{ClassShare, OnRelease};
 use backstop_engine::engine::Engine;
 use backstop_engine::failure::{Cause, Failure, FailureKind, Phase, Sent};
-use backstop_engine::flow::{Attempt, AttemptId, Cached, Decision, Event, Filled, Flow, Step};
+use backstop_engine::flow::{Attempt, AttemptId, Authorization, Cached, Decision, Event, Filled, Flow, Step};
 use backstop_engine::policy::DependencyId;
 use backstop_engine::snapshot::CopyFacts;
 use backstop_engine::time::Mono;
@@ -24,6 +24,15 @@ use crate::upstream::Progress;
 
 /// What a driver needs done. Whatever runs over its time is dropped.
 pub(crate) trait Hands {
+    /// Finds out whether the caller may.
+    fn authorize(
+        &mut self,
+        _attempt: Option<Attempt>,
+        _progress: &Progress,
+    ) -> impl Future<Output = Authorization> {
+        async { Authorization::Unclear }
+    }
+
     /// What is known of the copy, from memory alone.
     fn peek(&mut self) -> Option<CopyFacts>;
 
@@ -96,6 +105,14 @@ pub(crate) async fn drive<H: Hands>(
     loop {
         let event = match flow.step(clock.now()) {
             Step::Done(decision) => return decision,
+            Step::Authorize { until, attempt } => {
+                let progress = Progress::new();
+                let came = within(hands.authorize(attempt, &progress), clock, until).await;
+                Event::Authorized(came.unwrap_or_else(|| match progress.time_up() {
+                    Cause::Failed(failure) => Authorization::Failed(failure),
+                    Cause::NotAsked(reason) => Authorization::NotAsked(reason),
+                }))
+            }
             Step::Peek => Event::Known(hands.peek()),
             Step::Lookup { until } => {
                 within(hands.lookup(until), clock, until).await.unwrap_or(Event::TimeUp(None))

@@ -5,7 +5,7 @@ mod reply;
 
 use backstop_engine::flow::{CopyUse, Flow, Trace};
 use backstop_engine::policy::RouteClass;
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body::Body;
 
 use crate::body::ReplyBody;
@@ -71,6 +71,7 @@ where
     };
     facts.part_until = parts.extensions.get().map(|part: &PartOf| part.until);
     facts.elsewhere = upstream.reaches_others();
+    facts.is_open = parts.method == Method::OPTIONS;
     facts.has_content = incoming.upload.is_some() || has_content;
     facts.repeatable = incoming.upload.is_none() && !has_content && upstream.no_content().is_some();
     facts.attempt = inbound_attempt(&parts.headers);

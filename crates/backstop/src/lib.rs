@@ -24,6 +24,7 @@
 //! ```
 
 mod abandoned;
+pub mod authorize;
 mod body;
 mod budget;
 pub mod builder;

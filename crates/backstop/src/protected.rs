@@ -93,7 +93,9 @@ pub enum SetupError {
         media_type: Box<str>,
     },
     /// A plain function cannot answer for this route's class.
-    #[error("route `{route}`: a plain function answers for `public_read` and `direct` only")]
+    #[error(
+        "route `{route}`: a plain function answers for `public_read` and `direct` only, and asks no authorizer"
+    )]
     NotForFunctions {
         /// The route.
         route: Box<str>,
@@ -211,7 +213,8 @@ impl Backstop {
             RouteClass::Direct(_)
             | RouteClass::PublicRead(_)
             | RouteClass::CachedRead(_)
-            | RouteClass::Composed(_) => None,
+            | RouteClass::Composed(_)
+            | RouteClass::Guarded => None,
         };
         let whole = match &rules.class {
             RouteClass::Composed(composed) => {

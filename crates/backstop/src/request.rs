@@ -13,6 +13,7 @@ use http::header::{
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
 
+use crate::authorize::Principal;
 use crate::canonical;
 use crate::fields::BACKSTOP_ATTEMPT;
 use crate::language::negotiate;
@@ -132,13 +133,25 @@ impl Read {
             CopyUse::Full
         };
         let facts = RequestFacts { method: method(&parts.method), copies, credential, ..RequestFacts::GET };
+        let key = Self::key(rules, route, fingerprint, parts, language.as_deref());
+        Self { facts, key, language }
+    }
+
+    /// What the copies of a request are found by, as its parts stand now.
+    pub(crate) fn key(
+        rules: &PublicRead,
+        route: &str,
+        fingerprint: &[u8],
+        parts: &Parts,
+        language: Option<&str>,
+    ) -> CopyKey {
         let mut partition = fingerprint.to_vec();
         let spelt = canonical::escapes(parts.uri.path());
         let is_plain = canonical::meaning(&spelt) == spelt;
         encode(&mut partition, (!is_plain).then(|| spelt.as_bytes()));
         // An answer in one language is none in another, whether or not the key says so.
         if !rules.languages.is_empty() && !rules.key.contains(&KeyPart::Language) {
-            encode(&mut partition, language.as_deref().map(str::as_bytes));
+            encode(&mut partition, language.map(str::as_bytes));
         }
         let host = host(parts);
         let (name, port) = canonical::without_port(&host);
@@ -157,15 +170,14 @@ impl Read {
                     .for_each(|line| encode(&mut partition, Some(line.as_bytes())));
                 encode(&mut partition, None);
             } else {
-                encode(&mut partition, part_value(part, parts, language.as_deref()));
+                encode(&mut partition, part_value(part, parts, language));
             }
         }
         if let Some(AlsoKey(more)) = parts.extensions.get() {
             encode(&mut partition, Some(more));
         }
         let target = target_at(name, parts);
-        let key = CopyKey { target, route: route.into(), partition: partition.into() };
-        Self { facts, key, language }
+        CopyKey { target, route: route.into(), partition: partition.into() }
     }
 }
 
@@ -182,6 +194,7 @@ pub(crate) fn ask_for_language(languages: &[Box<str>], parts: &mut Parts) -> Opt
 pub fn part_value<'r>(part: &KeyPart, parts: &'r Parts, language: Option<&'r str>) -> Option<&'r [u8]> {
     match part {
         KeyPart::Language => language.map(str::as_bytes),
+        KeyPart::Principal => parts.extensions.get().map(|Principal(principal)| &**principal),
         KeyPart::Path(name) => parts.extensions.get::<PathParameters>()?.get(name).map(str::as_bytes),
         // Of several lines the first.
         KeyPart::Header(name) => parts.headers.get(name.as_ref()).map(HeaderValue::as_bytes),
@@ -197,7 +210,7 @@ pub fn part_value<'r>(part: &KeyPart, parts: &'r Parts, language: Option<&'r str
 pub fn part_text<'r>(part: &KeyPart, parts: &'r Parts, language: Option<&'r str>) -> Option<Cow<'r, str>> {
     let value = String::from_utf8_lossy(part_value(part, parts, language)?);
     let meant = match part {
-        KeyPart::Language | KeyPart::Header(_) => return Some(value),
+        KeyPart::Language | KeyPart::Principal | KeyPart::Header(_) => return Some(value),
         KeyPart::Path(_) => canonical::decoded(&value),
         KeyPart::Query(_) => canonical::decoded(&value.replace('+', " ")),
     };

@@ -16,8 +16,10 @@ use backstop_engine::policy::CacheId;
 use backstop_engine::time::Mono;
 use backstop_store::{CopyKey, StoredCopy};
 use bytes::Bytes;
+use http::request::Parts;
 use http::{HeaderMap, Request, Response};
 
+use crate::authorize::Verdict;
 use crate::fill::{Fill, Landing};
 
 /// Calls a dependency.
@@ -41,6 +43,17 @@ pub trait Upstream<B> {
         request: Request<B>,
         progress: &Progress,
     ) -> impl Future<Output = Result<Response<Self::Body>, CallError<Self::Error>>>;
+
+    /// Whether the caller of a request may: by asking whoever the attempt names, with that one call, or by what the request
+    /// itself proves. An upstream that cannot find out lets nobody in.
+    fn authorize(
+        &self,
+        _attempt: Option<Attempt>,
+        _request: &Parts,
+        _progress: &Progress,
+    ) -> impl Future<Output = Verdict> {
+        async { Verdict::Unclear }
+    }
 
     /// What a shared cache has for a read. An upstream without caches is not asked for any.
     fn cached(

@@ -6,6 +6,7 @@
 mod support;
 
 mod age;
+mod authorization;
 mod breaker;
 mod breaker_restart;
 mod broken_answers;

@@ -8,6 +8,7 @@
 
 pub mod expect;
 pub mod gateway;
+pub mod guarded;
 pub mod hooks;
 pub mod metrics;
 pub mod page;

@@ -292,7 +292,9 @@ impl Flow {
         };
         let reached = matches!(cause, Some(Cause::Failed(failure)) if failure.sent == Sent::Maybe);
         let mut refusal = refusal(reason, cause, self.route().rules.unavailable_status);
-        refusal.retry_after_s = self.time_to_come_back(cause);
+        // When an authorizer can be asked again is its own matter, and nobody has measured what it can bear then.
+        refusal.retry_after_s =
+            (reason != Reason::Authorizer).then(|| self.time_to_come_back(cause)).flatten();
         Answer {
             reply: Reply::Refusal(refusal),
             copy: if reached { self.copy_if_unknown() } else { CopyAction::Keep },

@@ -148,6 +148,7 @@ impl Flow {
             State::AwaitPlace { .. } => self.try_place(true),
             State::Pause { .. } => self.state = self.after_the_pause(now),
             State::AwaitParts(_) => self.parts_time_up(),
+            State::AwaitAuthorized => self.authorizer_was_silent(failure, now),
             State::AwaitCached { .. } => self.cache_was_silent(now),
             State::AwaitFill => {
                 // The read itself still waits for its turn: nobody was asked, and nobody failed.
@@ -338,7 +339,7 @@ impl Flow {
         match &self.route().rules.class {
             RouteClass::PublicRead(_) | RouteClass::CachedRead(_) => State::AwaitCopy { why },
             RouteClass::Optional(optional) => State::Answer(self.fixed(why, &optional.otherwise)),
-            RouteClass::Direct(_) | RouteClass::Composed(_) => {
+            RouteClass::Direct(_) | RouteClass::Composed(_) | RouteClass::Guarded => {
                 State::Answer(self.refuse(why.reason(), why.cause(), self.route().rules.origins.route))
             }
         }
@@ -397,6 +398,7 @@ impl Flow {
             RouteClass::PublicRead(_) | RouteClass::CachedRead(_) | RouteClass::Composed(_) => {
                 ClassShare::Read
             }
+            RouteClass::Guarded => ClassShare::Guarded,
             RouteClass::Direct(_) if self.is_safe() => ClassShare::Read,
             RouteClass::Direct(_) => ClassShare::Effect,
         }

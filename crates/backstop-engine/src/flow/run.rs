@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::admission::{Excess, NoPlace, Permit, Turn};
-use crate::composed::Gathered;
 use crate::failure::{Failure, FailureKind, Phase, Sent};
 use crate::fills::FillEnd;
 use crate::outcome::{Reason, Scope};
@@ -20,6 +19,11 @@ impl Flow {
         loop {
             match &self.state {
                 State::Admit => self.state = self.admit(now.mono),
+                State::Authorize => {
+                    if let Some(step) = self.authorize(now.mono) {
+                        return step;
+                    }
+                }
                 State::Place => self.state = self.place(now.mono),
                 State::Call { .. } => {
                     if let State::Call { permit } = std::mem::replace(&mut self.state, State::Done) {
@@ -54,6 +58,10 @@ impl Flow {
                 State::AwaitParts(_) => return Step::Parts { until: self.deadline.alternative_end() },
                 State::AwaitCopy { .. } => return Step::Load { until: self.deadline.alternative_end() },
                 // An attempt is announced once; a driver that asks again without an event has lost it.
+                State::AwaitAuthorized => {
+                    debug_assert!(false, "step without an event while the caller is looked at");
+                    self.authorizer_was_silent(None, now.mono);
+                }
                 State::AwaitHead { .. } => {
                     debug_assert!(false, "step without an event while an attempt is under way");
                     let failure = Failure::new(FailureKind::Reset, Phase::Head, Sent::Maybe);
@@ -107,6 +115,7 @@ impl Flow {
             | Event::Failed { .. }
             | Event::NotAsked { .. }
             | Event::Propagated { .. } => self.late(),
+            Event::Authorized(came) => self.authorized(came, now.mono),
             Event::Cached(cached) => self.cached(cached, now),
             Event::Filled(filled) => self.filled(filled, now),
             Event::Copy(copy) => {
@@ -177,18 +186,7 @@ impl Flow {
         };
         self.places = [process, Some(route)];
         self.trace.note(now, Origin::NONE, Note::Admitted);
-        let class = &self.route().rules.class;
-        if matches!(class, RouteClass::Composed(_)) {
-            return State::AwaitParts(Gathered::default());
-        }
-        if class.read().is_none() || !self.reads() {
-            return State::Place;
-        }
-        if !self.copy_may_answer() {
-            self.route().coverage.record(now, false);
-            return State::Place;
-        }
-        if class.keeps_copies() { State::AwaitKnown } else { State::Lookup }
+        self.admitted(now)
     }
 
     /// Whether a copy of one's own could answer.
@@ -246,7 +244,7 @@ impl Flow {
             return false;
         }
         match &self.route().rules.class {
-            RouteClass::Direct(_) | RouteClass::Composed(_) => false,
+            RouteClass::Direct(_) | RouteClass::Composed(_) | RouteClass::Guarded => false,
             RouteClass::PublicRead(_) => self.copy_may_answer(),
             RouteClass::CachedRead(cached) => cached.local_copy && self.copy_may_answer(),
             RouteClass::Optional(_) => self.reads(),

@@ -88,6 +88,8 @@ pub enum Reply {
         /// Its number in the policy's order, from 0.
         number: usize,
     },
+    /// The authorizer's, whole: the caller may not.
+    Denied,
     /// Backstop's own.
     Refusal(Refusal),
 }

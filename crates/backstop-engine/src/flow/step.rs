@@ -12,6 +12,7 @@ use crate::resource::{ResourcePermit, ResourcePermits};
 use crate::snapshot::CopyFacts;
 use crate::time::Mono;
 
+use super::authorize::Authorization;
 use super::settle::{Account, Decision, Streaming};
 
 /// The number of one call of a dependency within its request, from 1.
@@ -22,6 +23,13 @@ pub struct AttemptId(pub u32);
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Step {
+    /// Find out whether the caller may: [`Event::Authorized`], or [`Event::TimeUp`] at `until`.
+    Authorize {
+        /// No longer than this.
+        until: Mono,
+        /// The one call of whoever is asked. `None`: the request proves it itself.
+        attempt: Option<Attempt>,
+    },
     /// Say whether a copy exists, from memory alone: [`Event::Known`].
     Peek,
     /// Ask the route's cache: [`Event::Cached`], or [`Event::TimeUp`] at `until`.
@@ -147,6 +155,8 @@ impl From<Permit> for Places {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Event {
+    /// Whether the caller may.
+    Authorized(Authorization),
     /// Whether a copy exists, and its facts.
     Known(Option<CopyFacts>),
     /// A place may be free.

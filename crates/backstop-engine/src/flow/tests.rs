@@ -6,12 +6,14 @@
 //! | `reference` | the contract once more, as one naive function |
 //! | `contract` | the contract's own sentences, each with its values written out |
 //! | `table` | every class, failure, status, copy and method against the reference |
+//! | `authorize` | whether the caller may, before anything else |
 //! | `cached` | reads through a shared cache |
 //! | `evidence`, `lane`, `queue`, `not_begun`, `late`, `parts`, `settlement`, `stand_ins`, `time`, `trace` | one subject each |
 //! | `naive`, `request`, `model`, `ends`, `requests`, `worlds`, `world`, `checks`, `property` | many flows at once against plain counters |
 //! | `crowd` | thousands of flows that are cancelled or panic |
 //! | `faults` | faults that were found and repaired, one kind each |
 
+mod authorize;
 mod cached;
 mod checks;
 mod contract;

@@ -11,6 +11,7 @@ use crate::retry::NoRetry;
 use crate::snapshot::CopyRefusal;
 use crate::time::Mono;
 
+use super::authorize::Authorization;
 use super::step::AttemptId;
 
 /// A recorder of steps; off by default, and then it costs nothing.
@@ -35,6 +36,8 @@ pub enum Note {
     Admitted,
     /// Refused by a limit.
     Refused(Scope),
+    /// What came of asking whether the caller may.
+    Authorization(Authorization),
     /// Admitted to the lane for alternatives.
     FallbackLane,
     /// Whether a usable copy existed.

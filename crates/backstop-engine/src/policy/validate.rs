@@ -34,6 +34,11 @@ pub enum PolicyError {
         /// The route.
         route: Box<str>,
     },
+    /// A guarded route names nobody who says who may.
+    NoAuthorizer {
+        /// The route.
+        route: Box<str>,
+    },
     /// A route names its own dependency as the one that stands in for it.
     StandsInForItself {
         /// The route.
@@ -57,6 +62,9 @@ impl std::fmt::Display for PolicyError {
             }
             PolicyError::UnknownCache { route } => {
                 write!(f, "route `{route}` names a cache that the policy does not define")
+            }
+            PolicyError::NoAuthorizer { route } => {
+                write!(f, "guarded route `{route}` names no authorizer")
             }
             PolicyError::StandsInForItself { route } => {
                 write!(f, "the alternative of route `{route}` is its own dependency")
@@ -97,7 +105,9 @@ impl Policy {
             }
         }
         for route in &self.routes {
-            let mut asked = route.alternative.iter().map(|alternative| alternative.dependency);
+            let authorizer = route.authorizer.and_then(|authorizer| authorizer.dependency);
+            let mut asked =
+                route.alternative.iter().map(|alternative| alternative.dependency).chain(authorizer);
             let is_unknown = |id: DependencyId| usize::from(id.0) >= self.dependencies.len();
             let asks_itself = !matches!(route.class, RouteClass::Composed(_));
             if (asks_itself && is_unknown(route.dependency)) || asked.any(is_unknown) {
@@ -105,6 +115,12 @@ impl Policy {
             }
             if route.alternative.is_some_and(|alternative| alternative.dependency == route.dependency) {
                 return Err(PolicyError::StandsInForItself { route: route.name.clone() });
+            }
+            if matches!(route.class, RouteClass::Guarded) && route.authorizer.is_none() {
+                return Err(PolicyError::NoAuthorizer { route: route.name.clone() });
+            }
+            if route.authorizer.is_some_and(|authorizer| authorizer.timeout.is_zero()) {
+                return Err(zero(&route.name, "authorizer.timeout"));
             }
             if let RouteClass::Composed(composed) = &route.class
                 && !self.has_parts(composed)

@@ -90,26 +90,35 @@ fn covers(wide: SocketAddr, narrow: SocketAddr) -> bool {
 
 /// Every request would come back until all permits are taken.
 fn calls_itself(view: &View<'_>, own: &[Own], cx: &mut Context<'_>) {
-    for url in view.dependencies().filter_map(|dependency| dependency.table.value.url.as_ref()) {
-        for address in &url.value.0 {
-            let targets = targets(&address.value.0);
-            let reaches = |own: SocketAddr, target: SocketAddr| {
-                is_same(own, target) || (target.ip().is_loopback() && covers(own, target))
-            };
-            let mut own = own.iter();
-            let Some(own) = own.find(|own| targets.iter().any(|&target| reaches(own.address, target))) else {
-                continue;
-            };
-            let message = format!("`{}` is the gateway itself", address.value.0);
-            let finding = Finding::new(Code::OwnAddress, address.bytes.clone(), message);
-            cx.report(match &own.bytes {
-                Some(bytes) => finding.related(bytes.clone(), "it listens here").help(
-                    "name where the dependency listens; a request would come back and be forwarded again",
-                ),
-                None => finding
-                    .help(format!("metrics are served on `{}` unless `admin` says otherwise", own.address)),
-            });
-        }
+    let of_dependencies = view
+        .dependencies()
+        .filter_map(|dependency| dependency.table.value.url.as_ref())
+        .flat_map(|url| &url.value.0)
+        .map(|at| (&at.value.0, &at.bytes));
+    let of_authorizers = view
+        .authorizers()
+        .filter_map(|authorizer| authorizer.table.value.url.as_ref())
+        .flat_map(|url| &url.value.0)
+        .map(|at| (&at.value.address, &at.bytes));
+    for (address, bytes) in of_dependencies.chain(of_authorizers) {
+        let targets = targets(address);
+        let reaches = |own: SocketAddr, target: SocketAddr| {
+            is_same(own, target) || (target.ip().is_loopback() && covers(own, target))
+        };
+        let mut own = own.iter();
+        let Some(own) = own.find(|own| targets.iter().any(|&target| reaches(own.address, target))) else {
+            continue;
+        };
+        let message = format!("`{address}` is the gateway itself");
+        let finding = Finding::new(Code::OwnAddress, bytes.clone(), message);
+        cx.report(match &own.bytes {
+            Some(bytes) => finding
+                .related(bytes.clone(), "it listens here")
+                .help("name where the dependency listens; a request would come back and be forwarded again"),
+            None => {
+                finding.help(format!("metrics are served on `{}` unless `admin` says otherwise", own.address))
+            }
+        });
     }
 }
 

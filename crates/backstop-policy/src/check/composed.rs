@@ -179,7 +179,10 @@ fn never_a_part(table: &RouteTable) -> Option<(&'static str, &'static str)> {
             .idle
             .as_ref()
             .map(|_| ("may stream without end, and a part must end", "ask a route without `idle`")),
-        RouteTable::PublicRead(_) | RouteTable::CachedRead(_) | RouteTable::Optional(_) => None,
+        RouteTable::PublicRead(_)
+        | RouteTable::CachedRead(_)
+        | RouteTable::Optional(_)
+        | RouteTable::Guarded(_) => None,
         RouteTable::Composed(_) => {
             Some(("is composed itself, and parts do not nest", "name its parts here one by one"))
         }

@@ -118,8 +118,10 @@ fn risks(route: RouteView<'_>, read: &KeptTable, cx: &mut Context<'_>) {
 
 /// A write on the path of a public read, without `withdraws`.
 fn same_target_only(reads: &[RouteView<'_>], route: RouteView<'_>, cx: &mut Context<'_>) {
-    let Some(direct) = route.direct() else { return };
-    let withdraws = || direct.withdraws.iter().flat_map(|withdraws| &withdraws.value.0);
+    if !route.may_write() {
+        return;
+    }
+    let withdraws = || route.withdraws().into_iter().flat_map(|withdraws| &withdraws.value.0);
     for read in reads {
         let shares = |template| read.matches().iter().find(|rule| rule.value.template.same_shape(template));
         let mut writes = route.matches().iter().filter(|rule| rule.value.method.may_write());

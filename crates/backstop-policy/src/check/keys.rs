@@ -97,6 +97,7 @@ fn written(part: &KeyPart) -> String {
         KeyPart::Query(name) => format!("query.{name}"),
         KeyPart::Header(name) => format!("header.{name}"),
         KeyPart::Language => "language".to_owned(),
+        KeyPart::Principal => "principal".to_owned(),
     }
 }
 

@@ -42,7 +42,8 @@ fn above_process(view: &View<'_>, route: RouteView<'_>, cx: &mut Context<'_>) {
 fn share(route: RouteView<'_>) -> ClassShare {
     match () {
         () if route.optional().is_some() => ClassShare::Optional,
-        () if route.direct().is_none() => ClassShare::Read,
+        () if route.is_guarded() => ClassShare::Guarded,
+        () if !route.may_write() => ClassShare::Read,
         () => ClassShare::Effect,
     }
 }
@@ -67,7 +68,7 @@ fn above_connections(view: &View<'_>, route: RouteView<'_>, cx: &mut Context<'_>
     };
     let waits = dependency.table.value.queue.as_ref().is_some_and(|queue| !queue.value.0.is_zero());
     let share = ClassShare::Read.places(dependency.connections());
-    if route.direct().is_none() || waits || own.value.0 <= share {
+    if !route.may_write() || waits || own.value.0 <= share {
         return;
     }
     let for_reads = match own.value.0 <= dependency.connections() {

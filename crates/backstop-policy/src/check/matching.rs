@@ -80,7 +80,7 @@ fn shared_host(one: &[At<HostPattern>], other: &[At<HostPattern>]) -> Option<Str
 
 /// A stand-in for a write would be an invented success.
 fn writes_with_alternative(route: RouteView<'_>, cx: &mut Context<'_>) {
-    if route.direct().is_some() {
+    if route.may_write() {
         return;
     }
     for rule in route.matches().iter().filter(|rule| !rule.value.method.only_reads()) {

@@ -6,6 +6,7 @@
 mod addresses;
 mod alternatives;
 mod answers;
+mod authorizers;
 mod breaker;
 mod caches;
 mod composed;
@@ -28,7 +29,7 @@ mod view;
 
 pub(crate) use answers::{Answers, StandIn};
 pub(crate) use evidence::{Evidence, Verified};
-pub(crate) use view::{DependencyView, ResourceView, RouteView, View};
+pub(crate) use view::{AuthorizerView, DependencyView, ResourceView, RouteView, View};
 
 use crate::read::Context;
 use crate::shape::File;
@@ -49,6 +50,7 @@ pub(crate) fn run(file: &File, files: &dyn FileSource, cx: &mut Context<'_>) -> 
     presence::check(&view, cx);
     addresses::check(&view, cx);
     references::check(&view, cx);
+    authorizers::check(&view, cx);
     matching::check(&view, cx);
     keys::check(&view, cx);
     composed::check(&view, cx);

@@ -15,6 +15,9 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
     if let Some(resources) = &view.file.resource {
         count("resource", resources, cx);
     }
+    if let Some(authorizers) = &view.file.authorizer {
+        count("authorizer", authorizers, cx);
+    }
     if let Some(routes) = &view.file.route {
         count("route", routes, cx);
     }

@@ -32,7 +32,7 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
                 ));
             }
         }
-        let Some(withdraws) = route.direct().and_then(|direct| direct.withdraws.as_ref()) else { continue };
+        let Some(withdraws) = route.withdraws() else { continue };
         for name in &withdraws.value.0 {
             if routes.contains(&&*name.value.0) {
                 keeps_copies(view, name, cx);

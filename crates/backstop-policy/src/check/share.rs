@@ -63,7 +63,7 @@ impl RouteView<'_> {
         if end.is_of_fill {
             return Some(end.value);
         }
-        let shares = Deadline::new(Mono::from_ns(0), end.value, self.direct().is_none());
+        let shares = Deadline::new(Mono::from_ns(0), end.value, !self.may_write());
         Some(Duration::from_nanos(shares.attempt_end().as_ns()))
     }
 

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use crate::default;
-use crate::read::{At, Context, List};
+use crate::read::{At, Context, List, OneOrMany};
 use crate::shape::{
-    AlternativeTable, CachedReadTable, Common, ComposedTable, DependencyTable, DirectTable, File,
+    AlternativeTable, AuthorizerTable, CachedReadTable, Common, ComposedTable, DependencyTable, File,
     GatewayTable, KeptTable, OptionalTable, ResourceTable, RetryTable, RouteEntry, RouteTable, StoreTable,
 };
 use crate::value::{Address, Language, MatchRule, Method, Name, PositiveTime, Template};
@@ -28,6 +28,13 @@ pub(crate) struct RouteView<'a> {
 pub(crate) struct DependencyView<'a> {
     pub(crate) name: &'a At<Name>,
     pub(crate) table: &'a At<DependencyTable>,
+}
+
+/// An authorizer with its name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AuthorizerView<'a> {
+    pub(crate) name: &'a At<Name>,
+    pub(crate) table: &'a At<AuthorizerTable>,
 }
 
 /// A resource with its name.
@@ -63,6 +70,17 @@ impl<'a> View<'a> {
     pub(crate) fn resources(&self) -> impl Iterator<Item = ResourceView<'a>> + Clone + use<'a> {
         let resources = self.file.resource.iter().flat_map(|resources| &resources.value.entries);
         resources.map(|(name, table)| ResourceView { name, table })
+    }
+
+    pub(crate) fn authorizers(&self) -> impl Iterator<Item = AuthorizerView<'a>> + Clone + use<'a> {
+        let authorizers = self.file.authorizer.iter().flat_map(|authorizers| &authorizers.value.entries);
+        authorizers.map(|(name, table)| AuthorizerView { name, table })
+    }
+
+    /// Who says whether the callers of a route may, if that is defined.
+    pub(crate) fn authorizer_of(&self, route: RouteView<'a>) -> Option<AuthorizerView<'a>> {
+        let name = &route.common().authorizer.as_ref()?.value;
+        self.authorizers().find(|authorizer| authorizer.name.value == *name)
     }
 
     pub(crate) fn route(&self, name: &str) -> Option<RouteView<'a>> {
@@ -102,6 +120,11 @@ impl<'a> View<'a> {
         self.file.resource.iter().flat_map(|resources| &resources.value.names).map(|name| &**name)
     }
 
+    /// Every authorizer name that is written, readable or not.
+    pub(crate) fn authorizer_names(&self) -> impl Iterator<Item = &'a str> {
+        self.file.authorizer.iter().flat_map(|authorizers| &authorizers.value.names).map(|name| &**name)
+    }
+
     /// Every dependency name that is written, readable or not.
     pub(crate) fn dependency_names(&self) -> impl Iterator<Item = &'a str> {
         self.file.dependency.iter().flat_map(|dependencies| &dependencies.value.names).map(|name| &**name)
@@ -117,9 +140,21 @@ impl<'a> RouteView<'a> {
         self.entry.common()
     }
 
-    pub(crate) fn direct(&self) -> Option<&'a DirectTable> {
+    /// Whether its class has no alternative at all, and so may write.
+    pub(crate) fn may_write(&self) -> bool {
+        matches!(&self.entry.table, RouteTable::Direct(_) | RouteTable::Guarded(_))
+    }
+
+    /// Whether it is `guarded`.
+    pub(crate) fn is_guarded(&self) -> bool {
+        matches!(&self.entry.table, RouteTable::Guarded(_))
+    }
+
+    /// The routes whose copies its writes withdraw.
+    pub(crate) fn withdraws(&self) -> Option<&'a At<OneOrMany<Name>>> {
         match &self.entry.table {
-            RouteTable::Direct(table) => Some(table),
+            RouteTable::Direct(table) => table.withdraws.as_ref(),
+            RouteTable::Guarded(table) => table.withdraws.as_ref(),
             RouteTable::PublicRead(_)
             | RouteTable::CachedRead(_)
             | RouteTable::Optional(_)
@@ -132,7 +167,10 @@ impl<'a> RouteView<'a> {
         match &self.entry.table {
             RouteTable::PublicRead(table) => Some(&table.kept),
             RouteTable::CachedRead(table) => Some(&table.kept),
-            RouteTable::Direct(_) | RouteTable::Optional(_) | RouteTable::Composed(_) => None,
+            RouteTable::Direct(_)
+            | RouteTable::Optional(_)
+            | RouteTable::Composed(_)
+            | RouteTable::Guarded(_) => None,
         }
     }
 
@@ -142,7 +180,8 @@ impl<'a> RouteView<'a> {
             RouteTable::Direct(_)
             | RouteTable::PublicRead(_)
             | RouteTable::Optional(_)
-            | RouteTable::Composed(_) => None,
+            | RouteTable::Composed(_)
+            | RouteTable::Guarded(_) => None,
         }
     }
 
@@ -151,7 +190,10 @@ impl<'a> RouteView<'a> {
         match &self.entry.table {
             RouteTable::PublicRead(table) => table.max_age.as_ref(),
             RouteTable::CachedRead(table) => table.local_copy.as_ref()?.value.max_age.as_ref(),
-            RouteTable::Direct(_) | RouteTable::Optional(_) | RouteTable::Composed(_) => None,
+            RouteTable::Direct(_)
+            | RouteTable::Optional(_)
+            | RouteTable::Composed(_)
+            | RouteTable::Guarded(_) => None,
         }
     }
 
@@ -161,7 +203,8 @@ impl<'a> RouteView<'a> {
             RouteTable::Direct(_)
             | RouteTable::PublicRead(_)
             | RouteTable::CachedRead(_)
-            | RouteTable::Composed(_) => None,
+            | RouteTable::Composed(_)
+            | RouteTable::Guarded(_) => None,
         }
     }
 
@@ -171,7 +214,8 @@ impl<'a> RouteView<'a> {
             RouteTable::Direct(_)
             | RouteTable::PublicRead(_)
             | RouteTable::CachedRead(_)
-            | RouteTable::Optional(_) => None,
+            | RouteTable::Optional(_)
+            | RouteTable::Guarded(_) => None,
         }
     }
 
@@ -183,6 +227,7 @@ impl<'a> RouteView<'a> {
             RouteTable::CachedRead(_) => "cached_read",
             RouteTable::Optional(_) => "optional",
             RouteTable::Composed(_) => "composed",
+            RouteTable::Guarded(_) => "guarded",
         }
     }
 
@@ -192,7 +237,7 @@ impl<'a> RouteView<'a> {
             RouteTable::PublicRead(table) => table.kept.languages.as_ref(),
             RouteTable::CachedRead(table) => table.kept.languages.as_ref(),
             RouteTable::Optional(table) => table.languages.as_ref(),
-            RouteTable::Direct(_) | RouteTable::Composed(_) => None,
+            RouteTable::Direct(_) | RouteTable::Composed(_) | RouteTable::Guarded(_) => None,
         }
     }
 
@@ -209,7 +254,7 @@ impl<'a> RouteView<'a> {
 
     pub(crate) fn retry(&self) -> Option<&'a At<RetryTable>> {
         match &self.entry.table {
-            RouteTable::Direct(_) | RouteTable::Composed(_) => None,
+            RouteTable::Direct(_) | RouteTable::Composed(_) | RouteTable::Guarded(_) => None,
             RouteTable::PublicRead(table) => table.kept.retry.as_ref(),
             RouteTable::CachedRead(table) => table.kept.retry.as_ref(),
             RouteTable::Optional(table) => table.retry.as_ref(),
@@ -219,7 +264,7 @@ impl<'a> RouteView<'a> {
     /// The other dependency that it asks, if any.
     pub(crate) fn alternative(&self) -> Option<&'a At<AlternativeTable>> {
         match &self.entry.table {
-            RouteTable::Direct(_) | RouteTable::Composed(_) => None,
+            RouteTable::Direct(_) | RouteTable::Composed(_) | RouteTable::Guarded(_) => None,
             RouteTable::PublicRead(table) => table.kept.alternative.as_ref(),
             RouteTable::CachedRead(table) => table.kept.alternative.as_ref(),
             RouteTable::Optional(table) => table.alternative.as_ref(),

@@ -1,6 +1,7 @@
 //! From tables without errors to the engine's policy and the gateway's settings: defaults are filled in, names become
 //! positions.
 
+mod authorizer;
 pub(crate) mod cache;
 mod composed;
 mod dependency;
@@ -13,7 +14,9 @@ use backstop_engine::policy::{CacheRules, Dependency, Origin, Policy, Route, Sta
 
 use crate::check::{Checked, View};
 use crate::read::At;
-use crate::settings::{CacheSettings, DependencySettings, GatewaySettings, RouteSettings, StoreSettings};
+use crate::settings::{
+    AuthorizerSettings, CacheSettings, DependencySettings, GatewaySettings, RouteSettings, StoreSettings,
+};
 use crate::shape::File;
 
 /// Everything a process needs.
@@ -23,6 +26,7 @@ pub(crate) struct Lowered {
     pub(crate) gateway: GatewaySettings,
     pub(crate) store: StoreSettings,
     pub(crate) dependencies: Vec<DependencySettings>,
+    pub(crate) authorizers: Vec<AuthorizerSettings>,
     pub(crate) caches: Vec<CacheSettings>,
     pub(crate) routes: Vec<RouteSettings>,
 }
@@ -31,11 +35,17 @@ pub(crate) struct Lowered {
 pub(crate) fn lower(file: &File, checked: &Checked) -> Lowered {
     let view = View::new(file);
     let gateway = gateway::gateway(view.gateway());
-    let (engine_dependencies, dependencies): (Vec<Dependency>, Vec<_>) = view
+    let (mut engine_dependencies, mut dependencies): (Vec<Dependency>, Vec<_>) = view
         .dependencies()
         .enumerate()
         .map(|(index, dependency)| dependency::dependency(&view, index, dependency))
         .unzip();
+    let mut authorizers = Vec::new();
+    for (engine, dependency, settings) in authorizer::authorizers(&view) {
+        engine_dependencies.push(engine);
+        dependencies.push(dependency);
+        authorizers.push(settings);
+    }
     let otherwise = checked.answers.iter().cloned().chain(std::iter::repeat(None));
     let verified = checked.verified.of_routes().chain(std::iter::repeat(None));
     let (engine_routes, routes): (Vec<Route>, Vec<_>) = view
@@ -61,7 +71,15 @@ pub(crate) fn lower(file: &File, checked: &Checked) -> Lowered {
         routes: engine_routes,
     };
     debug_assert_eq!(policy.validate(), Ok(()));
-    Lowered { policy, gateway, store: gateway::store(view.store()), dependencies, caches, routes }
+    Lowered {
+        policy,
+        gateway,
+        store: gateway::store(view.store()),
+        dependencies,
+        authorizers,
+        caches,
+        routes,
+    }
 }
 
 /// Where a value was written, if it was.

@@ -8,7 +8,7 @@ use backstop_engine::policy::{
 };
 
 use super::gateway::route_limits;
-use super::{cache, composed, origin, position, second, statuses};
+use super::{authorizer, cache, composed, origin, position, second, statuses};
 use crate::check::{Evidence, RouteView, StandIn, View};
 use crate::default;
 use crate::read::{At, List};
@@ -29,7 +29,7 @@ impl Lowering<'_> {
     pub(super) fn engine(&self, stand_in: Option<StandIn>, verified: Option<&Evidence>) -> Route {
         let common = self.route.common();
         let lane = match &self.route.entry.table {
-            RouteTable::Direct(_) | RouteTable::Composed(_) => None,
+            RouteTable::Direct(_) | RouteTable::Composed(_) | RouteTable::Guarded(_) => None,
             RouteTable::PublicRead(table) => table.kept.fallback_in_flight.as_ref(),
             RouteTable::CachedRead(table) => table.kept.fallback_in_flight.as_ref(),
             RouteTable::Optional(table) => table.fallback_in_flight.as_ref(),
@@ -50,6 +50,7 @@ impl Lowering<'_> {
             unavailable_status: unavailable.map(|status| status.value.0).unwrap_or_default(),
             retry: second::retry(self.route),
             alternative: second::alternative(self.view, self.route, verified),
+            authorizer: authorizer::rules(self.view, self.route),
             class: self.class(stand_in),
             origins: RouteOrigins { fallback_in_flight: origin(lane), ..self.origins() },
         }
@@ -78,6 +79,7 @@ impl Lowering<'_> {
             ),
             withdraws: self.withdraws(),
             parts: composed::settings(self.view, self.route),
+            verifies: common.authorizer.is_some(),
             ignore_cookie: ignore_cookie.is_some_and(|ignore| ignore.value),
             evidence: verified.and_then(|evidence| second::evidence(self.route, evidence)),
             origin: self.route.entry.at.origin,
@@ -91,8 +93,7 @@ impl Lowering<'_> {
     }
 
     fn withdraws(&self) -> Vec<RouteId> {
-        let withdraws = self.route.direct().and_then(|direct| direct.withdraws.as_ref());
-        let names = withdraws.iter().flat_map(|withdraws| &withdraws.value.0);
+        let names = self.route.withdraws().into_iter().flat_map(|withdraws| &withdraws.value.0);
         let index = |name: &str| self.view.routes().position(|route| route.text() == name);
         names.filter_map(|name| index(&name.value.0)).map(|index| RouteId(position(index))).collect()
     }
@@ -119,6 +120,7 @@ impl Lowering<'_> {
                 })
             }
             RouteTable::Composed(_) => RouteClass::Composed(composed::rules(self.view, self.route)),
+            RouteTable::Guarded(_) => RouteClass::Guarded,
         }
     }
 
@@ -137,7 +139,7 @@ impl Lowering<'_> {
             ..RouteOrigins::default()
         };
         match &self.route.entry.table {
-            RouteTable::Direct(_) | RouteTable::Composed(_) => origins,
+            RouteTable::Direct(_) | RouteTable::Composed(_) | RouteTable::Guarded(_) => origins,
             RouteTable::PublicRead(_) | RouteTable::CachedRead(_) => RouteOrigins {
                 alternative: origin(self.route.max_age()),
                 correct: origin(self.route.kept().and_then(|kept| kept.correct.as_ref())),

@@ -28,11 +28,13 @@ table! {
         "response_headers" response_headers: HeaderEditsTable = Default("none");
         /// Limits on one request, where they differ from the gateway's.
         "limits" limits: RouteLimitsTable = Default("the gateway's");
+        /// Who says whether a caller may have the whole, one of `[authorizer.NAME]`. Each part is asked about on its own route
+        /// besides, where that names one.
+        "authorizer" authorizer: Name = Default("nobody: every caller may");
         /// The business function it serves, such as `browse`: routes of one function are counted together.
         "function" function: Name = Default("none");
     }
     later {
-        "authorizer" => "authorization by another service (`authorizer`)";
         "mode" => "a mode of its own for a route (`mode`)";
         "operation_id" => "operations (`operation_id`)";
     }
@@ -71,6 +73,7 @@ impl From<ComposedTable> for ComposedRoute {
             in_flight: table.in_flight.clone(),
             response_headers: table.response_headers.clone(),
             limits: table.limits.clone(),
+            authorizer: table.authorizer.clone(),
             function: table.function.clone(),
             ..Common::default()
         };

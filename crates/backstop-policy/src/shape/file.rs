@@ -9,8 +9,8 @@ use crate::diagnostic::Finding;
 use crate::read::Need::{Default, Required};
 use crate::read::{At, Context, Elsewhere, Field, Named, Need, Node, Reader, Shape, Table, Value, table};
 use crate::shape::{
-    CachedReadTable, CheckTable, Common, ComposedRoute, ComposedTable, DependencyTable, DirectTable,
-    GatewayTable, OptionalTable, PublicReadTable, ResourceTable, StoreTable,
+    AuthorizerTable, CachedReadTable, CheckTable, Common, ComposedRoute, ComposedTable, DependencyTable,
+    DirectTable, GatewayTable, GuardedTable, OptionalTable, PublicReadTable, ResourceTable, StoreTable,
 };
 use crate::suggest;
 
@@ -25,13 +25,12 @@ table! {
         "resource" resource: Named<ResourceTable> = Default("none");
         /// What is called, by name.
         "dependency" dependency: Named<DependencyTable> = Required;
-        /// What is answered, by name; below the name, exactly one class: `direct`, `public_read`, `cached_read`, `optional` or `composed`.
+        /// Who says whether a caller may, by name. No dependency has the same name.
+        "authorizer" authorizer: Named<AuthorizerTable> = Default("none");
+        /// What is answered, by name; below the name, exactly one class: `direct`, `public_read`, `cached_read`, `optional`, `composed` or `guarded`.
         "route" route: Named<RouteEntry> = Required;
         /// How warnings are treated.
         "check" check: CheckTable = Default("nothing is waived");
-    }
-    later {
-        "authorizer" => "authorization by another service (`authorizer`)";
     }
     moved {
         "cache" => "a cache is written in the route that asks it, `[route.NAME.cached_read]`: `cache = { url = \"redis://...\", ttl = \"5s\" }`; routes with the same `url` share it";
@@ -55,6 +54,7 @@ pub(crate) enum RouteTable {
     CachedRead(Box<CachedReadTable>),
     Optional(Box<OptionalTable>),
     Composed(Box<ComposedRoute>),
+    Guarded(Box<GuardedTable>),
 }
 
 impl RouteEntry {
@@ -66,13 +66,13 @@ impl RouteEntry {
             RouteTable::CachedRead(table) => &table.kept.common,
             RouteTable::Optional(table) => &table.common,
             RouteTable::Composed(route) => &route.common,
+            RouteTable::Guarded(table) => &table.common,
         }
     }
 }
 
-const CLASSES: [&str; 5] = ["direct", "public_read", "cached_read", "optional", "composed"];
-const LATER_CLASSES: [(&str, &str); 2] =
-    [("guarded", "the class `guarded`"), ("effect", "the class `effect`")];
+const CLASSES: [&str; 6] = ["direct", "public_read", "cached_read", "optional", "composed", "guarded"];
+const LATER_CLASSES: [(&str, &str); 1] = [("effect", "the class `effect`")];
 
 /// Why a key of another class has no place in `direct`.
 const NOT_DIRECT: [(&str, &str); 2] = [
@@ -86,13 +86,14 @@ const NOT_DIRECT: [(&str, &str); 2] = [
 /// Which classes have this key.
 fn classes_with(key: &str) -> Option<Elsewhere> {
     // Made once: a file may hold very many unknown keys.
-    static KEYS: LazyLock<[Vec<&str>; 5]> = LazyLock::new(|| {
+    static KEYS: LazyLock<[Vec<&str>; 6]> = LazyLock::new(|| {
         [
             DirectTable::fields(),
             PublicReadTable::fields(),
             CachedReadTable::fields(),
             OptionalTable::fields(),
             ComposedTable::fields(),
+            GuardedTable::fields(),
         ]
         .map(|fields| fields.iter().map(|field| field.key).collect())
     });
@@ -143,6 +144,7 @@ impl Value for RouteEntry {
             field(CLASSES[2], CachedReadTable::table_shape(), CachedReadTable::about()),
             field(CLASSES[3], OptionalTable::table_shape(), OptionalTable::about()),
             field(CLASSES[4], ComposedTable::table_shape(), ComposedTable::about()),
+            field(CLASSES[5], GuardedTable::table_shape(), GuardedTable::about()),
         ])
     }
 }
@@ -159,6 +161,7 @@ fn read_class(class: &str, node: Node<'_>, cx: &mut Context<'_>) -> Option<Route
         "optional" => {
             OptionalTable::read_table(node, classes_with, cx).map(Box::new).map(RouteTable::Optional)
         }
+        "guarded" => GuardedTable::read_table(node, classes_with, cx).map(Box::new).map(RouteTable::Guarded),
         _ => {
             let table = ComposedTable::read_table(node, classes_with, cx);
             table.map(ComposedRoute::from).map(Box::new).map(RouteTable::Composed)

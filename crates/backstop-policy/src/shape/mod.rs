@@ -3,6 +3,7 @@
 //! One struct per table and one table per route class, so that a mix that would be unsafe has no key to be written
 //! with. The doc comments are the reference.
 
+mod authorizer;
 mod breaker;
 mod cache;
 mod check;
@@ -17,6 +18,7 @@ mod route;
 mod second;
 mod store;
 
+pub(crate) use authorizer::AuthorizerTable;
 pub(crate) use breaker::{BreakerTable, GreenTable, ProbeTable, RecoveryTable, RedTable};
 pub(crate) use cache::{CacheTable, FillTable, LocalCopyTable};
 pub(crate) use check::{CheckTable, WaiverTable};
@@ -28,7 +30,7 @@ pub(crate) use gateway::{GatewayTable, LimitsTable, RouteLimitsTable};
 pub(crate) use prepared::{Prepared, Whom};
 pub(crate) use resource::ResourceTable;
 pub(crate) use route::{
-    CachedReadTable, Common, CorrectTable, DirectTable, HeaderEditsTable, KeptTable, OmitTable,
+    CachedReadTable, Common, CorrectTable, DirectTable, GuardedTable, HeaderEditsTable, KeptTable, OmitTable,
     OptionalTable, OtherwiseTable, PublicReadTable,
 };
 pub(crate) use second::{AlternativeTable, RetryTable};

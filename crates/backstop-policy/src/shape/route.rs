@@ -37,6 +37,9 @@ table! {
         "limits" limits: RouteLimitsTable = Default("the gateway's");
         /// Further statuses that count as a failure of the dependency, besides 502, 503 and 504: 429 or any 5xx.
         "declared" declared: List<DeclaredStatus> = Default("none");
+        /// Who says whether a caller may, one of `[authorizer.NAME]`. Requests with OPTIONS go on without it: a browser asks so
+        /// what it may ask, and sends no credential with that.
+        "authorizer" authorizer: Name = Default("nobody: every caller may");
         /// The business function it serves, such as `browse`: routes of one function are counted together.
         "function" function: Name = Default("none");
         /// How long an abandoned call may go on occupying its dependency. For as long, and at least 10 s, nothing is kept of
@@ -44,7 +47,6 @@ table! {
         "abandon_hold" abandon_hold: Time = Default("the remaining deadline");
     }
     later {
-        "authorizer" => "authorization by another service (`authorizer`)";
         "mode" => "a mode of its own for a route (`mode`)";
         "operation_id" => "operations (`operation_id`)";
     }
@@ -63,6 +65,16 @@ table! {
 }
 
 table! {
+    /// A protected operation: nobody comes to it who was not explicitly allowed, and nothing stands in for it. `authorizer` is
+    /// required.
+    struct GuardedTable {
+        ..common: Common;
+        /// Routes whose copies a successful or unknown write withdraws, as on a `direct` route.
+        "withdraws" withdraws: OneOrMany<Name> = Default("none");
+    }
+}
+
+table! {
     /// What every route class has that keeps answers.
     struct KeptTable {
         ..common: Common;
@@ -70,8 +82,11 @@ table! {
         /// them is forwarded unchanged, never stored and never answered from a copy.
         "languages" languages: List<Language> = Default("none: `Accept-Language` is left alone");
         /// What distinguishes copies, added to method, host, path, query and the answer's `Vary`: `path.NAME`,
-        /// `query.NAME`, `header.NAME`, `language`.
+        /// `query.NAME`, `header.NAME`, `language`, and on a route with an `authorizer` `principal`.
         "key" key: List<KeyPartText> = Default("`[]`: nothing more");
+        /// Whether everybody who is allowed may share the copies of a route with an `authorizer`. Without it the key holds the
+        /// `principal`.
+        "shared" shared: bool = Default("`false`");
         /// What an answer must be to be correct. Only correct answers become copies.
         "correct" correct: CorrectTable = Default("complete, and JSON where it says so");
         /// What withdraws the copy, beside an answer that must not be kept (`private`, `no-store`).

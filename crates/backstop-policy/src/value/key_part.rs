@@ -1,4 +1,4 @@
-//! What distinguishes copies: `path.NAME`, `query.NAME`, `header.NAME`, `language`.
+//! What distinguishes copies: `path.NAME`, `query.NAME`, `header.NAME`, `language`, `principal`.
 
 use backstop_engine::policy::KeyPart;
 
@@ -12,15 +12,17 @@ use crate::value::header;
 pub(crate) struct KeyPartText(pub(crate) KeyPart);
 
 impl Scalar for KeyPartText {
-    const EXPECTED: &'static str =
-        "a key part such as \"path.product\", \"query.page\", \"header.x-tenant\" or \"language\"";
+    const EXPECTED: &'static str = "a key part such as \"path.product\", \"query.page\", \"header.x-tenant\", \"language\" or \"principal\"";
     const NAME: &'static str = "key part";
-    const PATTERN: Option<&'static str> = Some("^(language|(path|query|header)\\..+)$");
+    const PATTERN: Option<&'static str> = Some("^(language|principal|(path|query|header)\\..+)$");
 
     fn parse(text: &str) -> Result<Self, Fault> {
         let invalid = |message: String| Fault::new(Code::KeyPart, message);
         if text == "language" {
             return Ok(KeyPartText(KeyPart::Language));
+        }
+        if text == "principal" {
+            return Ok(KeyPartText(KeyPart::Principal));
         }
         match text.split_once('.') {
             Some((_, "")) => Err(invalid(format!("`{text}` names nothing after the dot"))),
@@ -30,10 +32,11 @@ impl Scalar for KeyPartText {
             _ => {
                 let fault = invalid(format!("`{text}` is not a key part"));
                 let (kind, rest) = text.split_once('.').unwrap_or((text, ""));
-                Err(match suggest::closest(kind, ["path", "query", "header", "language"]) {
-                    Some("language") => fault.instead("language"),
+                Err(match suggest::closest(kind, ["path", "query", "header", "language", "principal"]) {
+                    Some(whole @ ("language" | "principal")) => fault.instead(whole),
                     Some(close) if !rest.is_empty() => fault.instead(format!("{close}.{rest}")),
-                    _ => fault.help("write `path.NAME`, `query.NAME`, `header.NAME` or `language`"),
+                    _ => fault
+                        .help("write `path.NAME`, `query.NAME`, `header.NAME`, `language` or `principal`"),
                 })
             }
         }

@@ -1,6 +1,7 @@
 //! The single values of the file: each knows what it is called, how it is written and what is wrong with it.
 
 mod amount;
+mod authorizer;
 mod choice;
 mod date;
 mod factor;
@@ -24,6 +25,7 @@ mod time;
 pub(crate) use amount::{
     Attempts, Count, DiskSize, HeadSize, PositiveSize, Probes, Size, Threads, size_text,
 };
+pub(crate) use authorizer::{AuthorizerUrl, PrincipalField, Sign, TellingHeader};
 pub(crate) use choice::{
     AfterRestartChoice, IncorrectChoice, LedgerChoice, ModeChoice, RetryOwnerChoice, StateChoice,
     UnavailableChoice,

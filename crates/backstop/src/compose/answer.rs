@@ -18,7 +18,7 @@ use http::{HeaderValue, Response};
 use crate::body::ReplyBody;
 use crate::budget::Held;
 use crate::protected::ProtectedRoute;
-use crate::{fields, own};
+use crate::{authorize, fields, own};
 
 use super::Asked;
 use super::fields::{merge, vary};
@@ -33,6 +33,7 @@ pub(super) fn answer<B>(
     asked: Asked,
     decision: Decision,
     mut came: Vec<Option<Came>>,
+    denial: Option<Response<Bytes>>,
 ) -> Response<ReplyBody<B>> {
     let Decision { reply, mut account, settlement, .. } = decision;
     let now = route.inner.shared.clock.mono();
@@ -47,6 +48,9 @@ pub(super) fn answer<B>(
     let mut response = match (reply, part) {
         (Reply::Composed { placed, .. }, _) => answering.whole(placed, came, now, settlement),
         (Reply::Part { .. }, Some(part)) => answering.part(part, settlement),
+        (Reply::Denied, _) if denial.is_some() => {
+            authorize::denied(denial.unwrap_or_default(), asked.is_head, settlement)
+        }
         (Reply::Refusal(refusal), _) => answering.refusal(&refusal, settlement),
         // The engine answers with what it was told of; should it ever not be there, nothing is made up.
         _ => answering.refusal(&refusal(Reason::Unclassified, None, Default::default()), settlement),

@@ -110,7 +110,7 @@ pub(crate) fn varies_by(rules: &Composed, engine: &Engine) -> Vec<Box<str>> {
         }
         names.extend(key.iter().filter_map(|part| match part {
             KeyPart::Header(name) => Some(name.clone()),
-            KeyPart::Path(_) | KeyPart::Language | KeyPart::Query(_) => None,
+            KeyPart::Path(_) | KeyPart::Language | KeyPart::Principal | KeyPart::Query(_) => None,
         }));
     }
     names

@@ -5,7 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use backstop_engine::flow::{Attempt, AttemptId, BodyFacts, Cached, Event, Filled, HeadFacts, Method};
+use backstop_engine::flow::{
+    Attempt, AttemptId, Authorization, BodyFacts, Cached, Event, Filled, HeadFacts, Method,
+};
 use backstop_engine::policy::{KeyPart, PublicRead};
 use backstop_engine::snapshot::{CopyFacts, CopyRules, ObservedAt, judge};
 use backstop_engine::time::{Mono, Now};
@@ -16,6 +18,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, response};
 use http_body::Body;
 
+use crate::authorize::Verdict;
 use crate::body::{Collected, Prefix, collect};
 use crate::budget::Held;
 use crate::concern::Concern;
@@ -50,6 +53,8 @@ pub(crate) struct Http<'a, U: Upstream<B>, B> {
     watch: Watch,
     /// Where this is the read for many: those who wait are told here that it is sent.
     pub(crate) lead: Option<&'a Lead>,
+    /// The authorizer's no.
+    pub(super) denial: Option<Response<Bytes>>,
     /// A write that was handed to the dependency and whose end is not known.
     pub(super) write: Option<UnsettledWrite>,
 }
@@ -88,6 +93,7 @@ where
             shared: None,
             watch: Watch::default(),
             lead: None,
+            denial: None,
             write: None,
         }
     }
@@ -217,6 +223,24 @@ where
     U: Upstream<B>,
     U::Body: Unpin,
 {
+    async fn authorize(&mut self, attempt: Option<Attempt>, progress: &Progress) -> Authorization {
+        let verdict = self.upstream.authorize(attempt, &self.parts, progress).await;
+        let came = verdict.came();
+        match verdict {
+            Verdict::Allowed(caller) => {
+                caller.introduce(&mut self.parts);
+                // Only now it is known whose copies these are.
+                if let (Some(read), Some(class)) = (&mut self.read, self.route.state().rules.class.read()) {
+                    let (name, fingerprint) = (&self.route.state().rules.name, &self.route.inner.fingerprint);
+                    read.key = Read::key(class, name, fingerprint, &self.parts, read.language.as_deref());
+                }
+            }
+            Verdict::Denied(denial) => self.denial = Some(denial),
+            Verdict::Unclear | Verdict::Failed(_) | Verdict::NotAsked(_) => {}
+        }
+        came
+    }
+
     fn peek(&mut self) -> Option<CopyFacts> {
         let read = self.read.as_ref()?;
         self.route.inner.shared.copies.peek(&read.key, &self.parts.headers)

@@ -19,7 +19,7 @@ use crate::request::{method, target};
 use crate::storable::{forbids_keeping, limit_if_kept, limit_if_overridden, storable};
 use crate::stream::{Patience, Stream};
 use crate::upstream::Upstream;
-use crate::{fields, keep, own, replay};
+use crate::{authorize, fields, keep, own, replay};
 
 use super::hands::{Answer, Http};
 
@@ -82,6 +82,9 @@ where
             }
             (Reply::Copy { age }, _) => self.copy_response(age, &account, settlement),
             (Reply::Fixed, _) => self.fixed_response(&account, settlement),
+            (Reply::Denied, _) if self.denial.is_some() => {
+                authorize::denied(self.denial.take().unwrap_or_default(), self.is_head(), settlement)
+            }
             (Reply::Refusal(refusal), _) => self.refusal_response(&refusal, &account, settlement),
             // The engine answers with what it was told of; should it ever not be there, nothing is made up.
             (
@@ -89,6 +92,7 @@ where
                 | Reply::Streamed(_)
                 | Reply::Propagated(_)
                 | Reply::Composed { .. }
+                | Reply::Denied
                 | Reply::Part { .. },
                 _,
             ) => {

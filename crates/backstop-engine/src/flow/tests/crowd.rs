@@ -36,7 +36,7 @@ fn cut_short(engine: &Arc<Engine>, number: u64) {
             }
             Step::Collect { attempt, .. } => Event::Body { attempt, body: GOOD },
             Step::Load { .. } => Event::Copy(Ok(None)),
-            Step::Lookup { .. } | Step::Join { .. } => unreachable!("no cache here"),
+            Step::Lookup { .. } | Step::Join { .. } | Step::Authorize { .. } => unreachable!("neither here"),
             Step::Done(done) => {
                 decision = Some(done);
                 break;

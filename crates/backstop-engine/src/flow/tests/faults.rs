@@ -137,8 +137,8 @@ impl World {
                     _ => panic!("nothing to collect"),
                 },
                 Step::Load { .. } => Event::Copy(Ok(self.copy)),
-                Step::Lookup { .. } | Step::Join { .. } | Step::Parts { .. } => {
-                    panic!("neither cache nor parts here")
+                Step::Lookup { .. } | Step::Join { .. } | Step::Parts { .. } | Step::Authorize { .. } => {
+                    panic!("neither cache, parts nor authorizer here")
                 }
                 Step::Done(decision) => {
                     drop(call);

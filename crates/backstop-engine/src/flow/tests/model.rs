@@ -33,6 +33,7 @@ impl Model {
             RouteClass::PublicRead(_) | RouteClass::CachedRead(_) | RouteClass::Composed(_) => {
                 ClassShare::Read
             }
+            RouteClass::Guarded => ClassShare::Guarded,
             RouteClass::Direct(_) if request.is_safe() => ClassShare::Read,
             RouteClass::Direct(_) => ClassShare::Effect,
         }

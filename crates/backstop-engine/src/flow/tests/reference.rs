@@ -105,7 +105,7 @@ pub(super) fn reads(facts: RequestFacts) -> bool {
 /// Whether an alternative may stand in for this request's answer.
 pub(super) fn may_be_replaced(route: &Route, facts: RequestFacts) -> bool {
     match route.class {
-        RouteClass::Direct(_) | RouteClass::Composed(_) => false,
+        RouteClass::Direct(_) | RouteClass::Composed(_) | RouteClass::Guarded => false,
         RouteClass::CachedRead(_) => unreachable!("no route of the reference has a cache"),
         RouteClass::Optional(_) => reads(facts),
         RouteClass::PublicRead(_) => reads(facts) && facts.copies != CopyUse::Never,
@@ -220,7 +220,7 @@ fn after_trouble(case: &Case<'_>, trouble: Trouble) -> Expected {
             }
             Err(word) => Expected::new(("rejected", "none", word), unavailable),
         },
-        RouteClass::Direct(_) | RouteClass::CachedRead(_) | RouteClass::Composed(_) => {
+        RouteClass::Direct(_) | RouteClass::CachedRead(_) | RouteClass::Composed(_) | RouteClass::Guarded => {
             unreachable!("never replaced here")
         }
     }

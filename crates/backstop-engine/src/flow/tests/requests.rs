@@ -141,6 +141,7 @@ fn facts() -> impl Strategy<Value = RequestFacts> {
             attempt,
             repeatable,
             has_content: false,
+            is_open: false,
             elsewhere,
             part_until: None,
         }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::engine::Engine;
 use crate::failure::{Failure, FailureKind, Phase, Sent};
 use crate::flow::{
-    Attempt, BodyFacts, Cached, Decision, Event, Filled, Flow, HeadFacts, Method, Reply, RequestFacts, Step,
-    Trace,
+    Attempt, Authorization, BodyFacts, Cached, Decision, Event, Filled, Flow, HeadFacts, Method, Reply,
+    RequestFacts, Step, Trace,
 };
 use crate::policy::{
     AfterRestart, Correct, Dependency, DependencyId, Direct, FixedAnswer, Incorrect, Mode, Optional, Origin,
@@ -165,11 +165,18 @@ pub(super) struct Script {
     pub(super) copy: Result<Option<CopyFacts>, ()>,
     pub(super) cached: Cached,
     pub(super) filled: Filled,
+    pub(super) authorized: Authorization,
 }
 
 impl Script {
     pub(super) fn new(upstream: Upstream) -> Self {
-        Self { upstream, copy: Ok(None), cached: Cached::Miss, filled: Filled::Apart }
+        Self {
+            upstream,
+            copy: Ok(None),
+            cached: Cached::Miss,
+            filled: Filled::Apart,
+            authorized: Authorization::Allowed,
+        }
     }
 
     pub(super) fn with_copy(self, copy: CopyFacts) -> Self {
@@ -182,6 +189,7 @@ pub(super) fn drive(flow: &mut Flow, script: &Script, now: Now) -> Decision {
     let mut call: Option<Attempt> = None;
     loop {
         let event = match flow.step(now) {
+            Step::Authorize { .. } => Event::Authorized(script.authorized),
             Step::Peek => Event::Known(script.copy.ok().flatten()),
             Step::Wait { .. } | Step::Pause { .. } | Step::Parts { .. } => Event::TimeUp(None),
             Step::Attempt(attempt) => {
@@ -233,6 +241,7 @@ pub(super) fn status_of(reply: &Reply, upstream: u16) -> u16 {
         Reply::Collected(_) | Reply::Streamed(_) | Reply::Part { .. } => upstream,
         Reply::Copy { .. } | Reply::Cached { .. } | Reply::Shared { .. } | Reply::Composed { .. } => 200,
         Reply::Fixed => FIXED_STATUS,
+        Reply::Denied => 403,
         Reply::Refusal(refusal) => refusal.status,
         Reply::Propagated(_) => 0,
     }

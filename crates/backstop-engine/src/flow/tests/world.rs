@@ -253,6 +253,7 @@ impl World {
             Step::Load { until } => Asked::Load { until: until.as_ns() },
             Step::Parts { .. } => unreachable!("no route of the model is composed"),
             Step::Lookup { .. } | Step::Join { .. } => unreachable!("no route of the model has a cache"),
+            Step::Authorize { .. } => unreachable!("no route of the model has an authorizer"),
             Step::Done(decision) => {
                 let told = Expected {
                     words: words(&decision),
