@@ -21,8 +21,8 @@
 //! 401, a schema error) is a call like any other. A call is slow if it lasted longer than accepted, whatever came of it.
 //! A call that its client gave up says nothing, unless it was slow by then. Time in which the client keeps a call waiting
 //! for the request's own content is none of the call's, and a request that is itself at fault says nothing at all. An
-//! answer that streams counts when it begins, because it may have no end, and can still turn into a failed or a slow
-//! call. A refusal is no call.
+//! answer that streams counts when it ends or is slow; only one that may have no end counts when it begins. A refusal is
+//! no call.
 //!
 //! **Probes** are safe requests only. A probe that gets no success (an answer about the request, a client that left)
 //! decides nothing. Its slot comes back with the answer; a client that left gives none, so then it comes back when what

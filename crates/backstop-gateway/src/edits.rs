@@ -7,6 +7,8 @@
 use backstop_policy::HeaderEdits;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::strict::passes_for;
+
 /// Header edits, ready for use.
 #[derive(Debug, Default)]
 pub(crate) struct Edits {
@@ -48,6 +50,11 @@ impl Edits {
     /// Whether the operator decides about this field.
     pub(crate) fn touch(&self, name: &HeaderName) -> bool {
         self.remove.contains(name) || self.set.iter().any(|(set, _)| set == name)
+    }
+
+    /// Whether the field passes for one that the operator decides about.
+    pub(crate) fn touch_what_passes_for(&self, name: &HeaderName) -> bool {
+        self.remove.iter().chain(self.set.iter().map(|(set, _)| set)).any(|ruled| passes_for(name, ruled))
     }
 
     fn apply_where(&self, headers: &mut HeaderMap, may: impl Fn(&HeaderName) -> bool) {

@@ -15,6 +15,7 @@ use backstop_engine::policy::{KeyPart, RouteClass, RouteId};
 use backstop_policy::{AuthorizerSettings, HostHeader, Loaded, RouteSettings};
 use backstop_store::{Copies, OpenReport, StoreOptions};
 use http::HeaderName;
+use http::header::ACCEPT_LANGUAGE;
 use tokio::sync::watch;
 
 use crate::admin::Admin;
@@ -359,14 +360,19 @@ fn own_host(dependency: &backstop_policy::DependencySettings) -> String {
     dependency.addresses.first().map_or_else(String::new, ToString::to_string)
 }
 
-/// The fields by which copies of a route are told apart.
-fn keyed(class: &RouteClass) -> Box<[HeaderName]> {
+/// The fields by which copies of a route, or its prepared answers, are told apart.
+fn keyed(class: &RouteClass) -> Arc<[HeaderName]> {
     let parts = class.read().into_iter().flat_map(|read| &read.key);
     let name = |part: &KeyPart| match part {
         KeyPart::Header(name) => HeaderName::from_bytes(name.as_bytes()).ok(),
         KeyPart::Path(_) | KeyPart::Language | KeyPart::Principal | KeyPart::Query(_) => None,
     };
-    parts.filter_map(name).collect()
+    let languages = match class {
+        RouteClass::Optional(optional) => &optional.languages[..],
+        _ => class.read().map_or(&[][..], |read| &read.languages),
+    };
+    let language = (!languages.is_empty()).then_some(ACCEPT_LANGUAGE);
+    parts.filter_map(name).chain(language).collect()
 }
 
 /// What the dependencies that name a probe are probed with.

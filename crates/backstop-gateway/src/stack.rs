@@ -32,7 +32,7 @@ use crate::log::Decisions;
 use crate::max_forwards::{self, Reach};
 use crate::parts::PartRules;
 use crate::router::{Found, Router};
-use crate::strict::{self, Fault, is_disguised};
+use crate::strict::{self, Fault, passes_for};
 use crate::tallies::Tallies;
 use crate::target::origin_form;
 use crate::trailers;
@@ -70,7 +70,7 @@ pub(crate) struct RouteStack {
     pub(crate) forward: forward::Rules,
     pub(crate) request_edits: Arc<Edits>,
     /// The fields that are in the keys of its copies.
-    pub(crate) keyed: Box<[HeaderName]>,
+    pub(crate) keyed: Arc<[HeaderName]>,
     pub(crate) ignore_cookie: bool,
     /// Who of [`Shared::authorizers`] says whether its callers may.
     pub(crate) authorizer: Option<usize>,
@@ -182,7 +182,8 @@ pub(crate) async fn handle(
     let named = make_ready(shared, route, &mut head, peer, !incoming.is_end_stream(), parameters);
     // Behind a length of HTTP/1.1 there is nothing.
     let may_have_trailers = head.version == Version::HTTP_2 || incoming.size_hint().exact().is_none();
-    let rules = may_have_trailers.then(|| trailers::Rules::new(named, &route.request_edits));
+    let rules =
+        may_have_trailers.then(|| trailers::Rules::new(named, &route.request_edits).without(&route.keyed));
     if let Some(rules) = &rules {
         rules.announce(&mut head.headers);
     }
@@ -207,7 +208,7 @@ pub(crate) async fn handle(
     };
     let request = ToAnswer {
         request: Request::from_parts(head, content),
-        upload: upload.as_deref(),
+        upload: upload.as_ref(),
         entropy: thread.entropy(number, 0),
     };
     let answering = respond(&route.protected, request, &upstream);
@@ -264,10 +265,19 @@ pub(crate) fn make_ready(
     named
 }
 
-/// A service that reads `X_Tenant` as `X-Tenant` would answer for one that is neither in the copy's key nor the operator's.
+/// A service that reads `X_Tenant` as `X-Tenant` would answer for one that is neither in the copy's key nor the operator's. And
+/// what an answer that is kept varies by only its `Vary` tells: where copies are kept, no field has underscores that the key or
+/// the operator does not name.
 fn leave_out_disguised(route: &RouteStack, headers: &mut HeaderMap) {
     let is_ruled = |name: &HeaderName| route.request_edits.touch(name) || route.keyed.contains(name);
-    let gone: Vec<HeaderName> = headers.keys().filter(|name| is_disguised(name, is_ruled)).cloned().collect();
+    let is_disguised = |name: &&HeaderName| {
+        let passes = || {
+            route.request_edits.touch_what_passes_for(name)
+                || route.keyed.iter().any(|keyed| passes_for(name, keyed))
+        };
+        passes() || (route.is_read && name.as_str().contains('_') && !is_ruled(name))
+    };
+    let gone: Vec<HeaderName> = headers.keys().filter(is_disguised).cloned().collect();
     for name in gone {
         headers.remove(name);
     }

@@ -285,6 +285,15 @@ pub(crate) fn is_disguised(name: &HeaderName, is_one: impl Fn(&HeaderName) -> bo
     name.contains('_') && HeaderName::try_from(name.replace('_', "-")).is_ok_and(|name| is_one(&name))
 }
 
+/// Whether a name is another one that such a service takes for this one, whichever of the two has underscores.
+pub(crate) fn passes_for(name: &HeaderName, this: &HeaderName) -> bool {
+    let meant = |name: &HeaderName| {
+        name.as_str().bytes().map(|byte| if byte == b'_' { b'-' } else { byte }).collect()
+    };
+    let (one, other): (Vec<u8>, Vec<u8>) = (meant(name), meant(this));
+    name != this && one == other
+}
+
 #[cfg(test)]
 #[path = "strict_tests.rs"]
 mod tests;

@@ -16,7 +16,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::edits::Edits;
 use crate::hop;
-use crate::strict::{is_disguised, is_forwarding};
+use crate::strict::{is_disguised, is_forwarding, passes_for};
 
 /// What frames, routes, authenticates or changes a message, says which answer is wanted, or what may be done with it.
 const NEEDED_BEFORE: [HeaderName; 32] = [
@@ -60,19 +60,28 @@ pub(crate) struct Rules {
     /// By `Connection`.
     named: Vec<HeaderName>,
     edits: Arc<Edits>,
+    /// By which copies are told apart.
+    keyed: Arc<[HeaderName]>,
 }
 
 impl Rules {
     /// Of a message whose `Connection` named these, on a route with these edits.
     pub(crate) fn new(named: Vec<HeaderName>, edits: &Arc<Edits>) -> Self {
-        Self { named, edits: Arc::clone(edits) }
+        Self { named, edits: Arc::clone(edits), keyed: Arc::default() }
+    }
+
+    /// Nor do these go on: whoever is asked might answer by them for those who did not send them.
+    pub(crate) fn without(self, keyed: &Arc<[HeaderName]>) -> Self {
+        Self { keyed: Arc::clone(keyed), ..self }
     }
 
     fn goes_on(&self, name: &HeaderName) -> bool {
         !NEEDED_BEFORE.contains(name)
             && !name.as_str().starts_with("backstop")
             && !is_forwarding(name)
-            && !is_disguised(name, |name| is_forwarding(name) || self.edits.touch(name))
+            && !is_disguised(name, is_forwarding)
+            && !self.edits.touch_what_passes_for(name)
+            && !self.keyed.iter().any(|keyed| name == keyed || passes_for(name, keyed))
             && !hop::is_of_the_connection(name)
             && !self.named.contains(name)
             && !self.edits.touch(name)

@@ -35,7 +35,7 @@ pin_project! {
             }
             if let ContentProjection::Streamed { mut stream, .. } = this.content.project() {
                 stream.as_mut().end_wait();
-                tell_slow(stream, this.settlement);
+                tell_wait(stream, this.settlement);
             }
         }
     }
@@ -101,11 +101,7 @@ impl<B: Body<Data = Bytes, Error = BrokenOff>> Body for ReplyBody<B> {
             ContentProjection::Streamed { ended: true, .. } => None,
             ContentProjection::Streamed { mut stream, ended } => {
                 let polled = stream.as_mut().poll_frame(context);
-                if let (Some(now), Some(settlement)) =
-                    (stream.as_mut().turned_slow(), this.settlement.as_mut())
-                {
-                    settlement.is_slow(now);
-                }
+                tell_wait(stream.as_mut(), this.settlement);
                 let frame = ready!(polled);
                 *ended = match &frame {
                     None => true,
@@ -145,10 +141,10 @@ impl<B: Body<Data = Bytes, Error = BrokenOff>> Body for ReplyBody<B> {
     }
 }
 
-/// It counts as a slow call from the moment at which it turned out to be one.
-fn tell_slow<B>(stream: Pin<&mut Stream<B>>, settlement: &mut Option<Settlement>) {
-    if let (Some(now), Some(settlement)) = (stream.turned_slow(), settlement.as_mut()) {
-        settlement.is_slow(now);
+/// What the dependency took is its call's time.
+fn tell_wait<B>(stream: Pin<&mut Stream<B>>, settlement: &mut Option<Settlement>) {
+    if let (Some(waited), Some(settlement)) = (stream.waited(), settlement.as_mut()) {
+        settlement.waited(waited.time, waited.now);
     }
 }
 

@@ -3,6 +3,8 @@
 mod hands;
 mod reply;
 
+use std::sync::Arc;
+
 use backstop_engine::flow::{CopyUse, Flow, Trace};
 use backstop_engine::policy::RouteClass;
 use http::{Method, Request, Response};
@@ -25,7 +27,7 @@ pub struct Incoming<'a, B> {
     /// path matched.
     pub request: Request<B>,
     /// Who knows how long the client keeps us waiting for its content.
-    pub upload: Option<&'a UploadWatch>,
+    pub upload: Option<&'a Arc<UploadWatch>>,
     /// 64 random bits that no other request got.
     pub entropy: u64,
 }
@@ -84,6 +86,9 @@ where
         Trace::off(),
     );
     let mut hands = Http::new(route, upstream, parts, body, read, flow.begun());
-    let decision = drive(&mut flow, &mut hands, &shared.clock, &shared.waiters, incoming.upload).await;
+    let upload = incoming.upload;
+    let watch = upload.map(Arc::as_ref);
+    let decision = drive(&mut flow, &mut hands, &shared.clock, &shared.waiters, watch).await;
+    hands.upload = upload.cloned();
     hands.answer(decision, explain).await
 }

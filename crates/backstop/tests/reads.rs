@@ -325,7 +325,10 @@ fn a_class_that_a_function_cannot_answer_for_is_refused_at_setup() {
     let answer = FixedAnswer { status: 200, media_type: "text/plain".into(), body: Box::default() };
     let optional = builder::optional("tips", SECOND, answer).in_flight(1).policy();
     let said = new(optional).unwrap_err().to_string();
-    assert_eq!(said, "route `tips`: a plain function answers for `public_read` and `direct` only");
+    assert_eq!(
+        said,
+        "route `tips`: a plain function answers for `public_read` and `direct` only, and asks no authorizer"
+    );
     assert!(new(builder::direct("tips", SECOND).in_flight(1).policy()).is_ok());
     assert!(
         new(Policy { routes: Vec::new(), ..builder::direct("tips", SECOND).in_flight(1).policy() }).is_err()

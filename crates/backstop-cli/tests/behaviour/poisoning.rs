@@ -1,8 +1,9 @@
 //! Whatever the origin sees and the key does not hold must not make a copy for others.
 
+use backstop_lab::client::Connection;
 use backstop_lab::origin::{Answer, Behaviour, Matcher};
 
-use crate::support::shop::SPANISH;
+use crate::support::shop::{HOST, SPANISH};
 use crate::support::{Policy, Shop, expect, product, run};
 
 /// RFC 9110 section 9.3.1 gives the content of a GET no meaning; an origin that answers by it answers nobody else.
@@ -119,13 +120,69 @@ fn a_field_in_disguise_is_in_nobodys_copy() {
             ("x_internal-User", "admin"),
             ("X_Forwarded_For", "203.0.113.9"),
             ("X-Forwarded_Host", "bank.example"),
+            ("Accept_Language", "de"),
             ("X_Other", "kept"),
         ];
         assert_eq!(shop.gateway.get("/p/1", &disguised).await.status(), 200);
-        let [request] = &shop.origin.requests()[..] else { panic!("one request") };
-        for gone in ["x_tenant", "x_internal-user", "x_forwarded_for", "x-forwarded_host"] {
-            assert_eq!(request.header(gone), None, "{gone}");
+        assert_ne!(shop.gateway.request("PUT", "/p/1", &disguised, b"{}").await.status(), 404);
+        let [read, write] = &shop.origin.requests()[..] else { panic!("two requests") };
+        for gone in [
+            "x_tenant",
+            "x_internal-user",
+            "x_forwarded_for",
+            "x-forwarded_host",
+            "accept_language",
+            "x_other",
+        ] {
+            assert_eq!(read.header(gone), None, "{gone}");
         }
-        assert_eq!((request.header("x_other"), request.header("x-tenant")), (Some("kept"), Some("a")));
+        assert_eq!((read.header("x-tenant"), read.header("accept-language")), (Some("a"), Some("es")));
+        // Where nothing is kept, only what is the operator's or tells where it comes from has a name of its own.
+        assert_eq!((write.header("x_other"), write.header("x_forwarded_for")), (Some("kept"), None));
+    });
+}
+
+/// Names that the operator writes with underscores: what passes for one of them goes no further either.
+#[test]
+fn a_ruled_name_with_underscores_is_disguised_by_hyphens() {
+    run(async {
+        let shop = Shop::with(|origin| {
+            let write = "match = \"PUT /p/{id}\"\ndependency = \"catalog\"\ndeadline = \"2s\"\nin_flight = 4\nrequest_headers = { set = { X_User = \"edge\" }, remove = [\"X_Internal\"] }";
+            Policy::empty().dependency("catalog", origin, "").route("write.direct", write)
+        })
+        .await;
+        let fields = [
+            ("Host", HOST),
+            ("X-User", "root"),
+            ("X_User", "root"),
+            ("X-Internal", "1"),
+            ("X_Internal", "1"),
+        ];
+        shop.gateway.request("PUT", "/p/1", &fields, b"{}").await;
+        let [request] = &shop.origin.requests()[..] else { panic!("one request") };
+        assert_eq!((request.header("x_user"), request.header("x-user")), (Some("edge"), None));
+        assert_eq!((request.header("x_internal"), request.header("x-internal")), (None, None));
+    });
+}
+
+/// What is in a copy's key comes in the head or not at all.
+#[test]
+fn a_keyed_field_does_not_follow_the_content() {
+    run(async {
+        let shop = Shop::open().await;
+        let mut client = Connection::open(shop.gateway.addr).await.unwrap();
+        let head = "GET /p/1 HTTP/1.1\r\nHost: shop.example\r\nAccept-Language: es\r\nX-Tenant: a\r\nTransfer-Encoding: chunked\r\n";
+        let content = "2\r\n{}\r\n0\r\nX-Tenant: b\r\nX_Tenant: c\r\nX-Sum: 1\r\n\r\n";
+        client
+            .send(format!("{head}Trailer: X-Tenant, X_Tenant, X-Sum\r\n\r\n{content}").as_bytes())
+            .await
+            .unwrap();
+        assert_eq!(client.read_response().await.unwrap().status(), 200);
+        let [request] = &shop.origin.requests()[..] else { panic!("one request") };
+        assert_eq!(request.header("trailer"), Some("X-Sum"));
+        assert_eq!(
+            request.trailers.iter().map(|field| field.name.to_ascii_lowercase()).collect::<Vec<_>>(),
+            ["x-sum"]
+        );
     });
 }

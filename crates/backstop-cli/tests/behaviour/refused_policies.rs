@@ -61,28 +61,25 @@ fn a_right_policy_is_accepted() {
 
 #[test]
 fn classes_of_later_versions_are_not_available() {
-    for class in ["guarded", "effect"] {
-        let lines = "match = \"GET /later\"\ndependency = \"catalog\"\ndeadline = \"1s\"\nin_flight = 1";
-        not_available(
-            &accepted().route(&format!("later.{class}"), lines).text(),
-            &format!("[route.later.{class}]"),
-        );
-    }
+    let lines = "match = \"POST /later\"\ndependency = \"catalog\"\ndeadline = \"1s\"\nin_flight = 1";
+    not_available(&accepted().route("later.effect", lines).text(), "[route.later.effect]");
 }
 
 #[test]
 fn tables_and_keys_of_later_versions_are_not_available() {
     let table = |table: &str| format!("{}\n{table}\n", accepted().text());
     not_available(
-        &table("[authorizer.sessions]\nurl = \"http://127.0.0.1:9003/check\""),
-        "[authorizer.sessions]",
+        &table(
+            "[authorizer.sessions]\nurl = \"http://127.0.0.1:9003/check\"\nallow = { header = \"x-allowed\" }\ntimeout = \"1ms\"\nin_flight = 1\njwks = \"http://127.0.0.1:9003/keys\"",
+        ),
+        "jwks = ",
     );
     let dependency = |line: &str| {
         let address = "127.0.0.1:9".parse().unwrap();
         accepted().dependency("other", address, line).text()
     };
     not_available(&dependency("tls = { verify = false }"), "tls = { verify = false }");
-    let line = "authorizer = \"sessions\"";
+    let line = "mode = \"observe\"";
     let read = Policy::description(line);
     not_available(&accepted().replace_route("description.public_read", &read).text(), line);
 }

@@ -111,6 +111,14 @@ fn with_everything(origin: std::net::SocketAddr) -> Policy {
              correct = { type = \"application/json\" }\nlocal_copy = { max_age = \"60s\" }\n\
              cache = { url = \"redis://127.0.0.2:9\", ttl = \"5s\" }\nfill = { concurrency = 2, rate = \"10/s\" }",
         )
+        .table(
+            "authorizer.sessions",
+            "url = \"http://127.0.0.2:9/check\"\nallow = { header = \"x-allowed\" }\ntimeout = \"50ms\"\nin_flight = 10",
+        )
+        .route(
+            "account.guarded",
+            "match = \"POST /account\"\ndependency = \"catalog\"\nauthorizer = \"sessions\"\ndeadline = \"300ms\"\nin_flight = 2",
+        )
 }
 
 /// Whoever builds alert rules finds every name from the first moment, not only after the first incident; and every series

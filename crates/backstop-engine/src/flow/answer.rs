@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::failure::{Cause, Failure, Sent};
-use crate::health::{PerMille, Signal};
+use crate::health::{PerMille, Signal, Ticket};
 use crate::outcome::{Outcome, Reason, Source};
-use crate::policy::{Incorrect, Origin, Otherwise};
+use crate::policy::{Incorrect, Origin, Otherwise, RouteClass};
 use crate::snapshot::CopyRefusal;
 use crate::status::refusal;
 use crate::time::Mono;
@@ -50,12 +50,24 @@ impl Flow {
         if self.role == Role::Fill {
             return State::Collect { attempt, head };
         }
-        let is_kept =
-            self.has_alternative() || (self.copy_may_answer() && self.route().rules.class.read().is_some());
-        if is_kept && head.has_body && (200..300).contains(&head.status) {
+        // A probe proves something with its whole answer, and must not wait for its client to take that.
+        let is_probe = self.ticket.as_ref().is_some_and(Ticket::is_probe) && !self.may_have_no_end();
+        if head.has_body && (self.demands_form(head) || (is_probe && declared.is_none())) {
             return State::Collect { attempt, head };
         }
         State::Answer(self.pass(attempt, head, now))
+    }
+
+    /// Whether an answer is examined that is held back.
+    fn demands_form(&self, head: HeadFacts) -> bool {
+        let has_rules =
+            self.has_alternative() || self.copy_may_answer() && self.route().rules.class.read().is_some();
+        self.role == Role::Fill || (has_rules && (200..300).contains(&head.status))
+    }
+
+    /// Whether its answers may go on without end.
+    fn may_have_no_end(&self) -> bool {
+        matches!(&self.route().rules.class, RouteClass::Direct(direct) if direct.idle.is_some())
     }
 
     /// What the dependency says about itself and about what it uses.
@@ -88,6 +100,8 @@ impl Flow {
     pub(super) fn body(&mut self, attempt: AttemptId, head: HeadFacts, body: BodyFacts, now: Mono) -> State {
         let (correct, storable) = match body {
             BodyFacts::TooLarge => return State::Answer(self.pass(attempt, head, now)),
+            // Held back for another reason than its content, it goes on as it would have gone.
+            BodyFacts::Broken | BodyFacts::Whole { .. } if !self.demands_form(head) => (true, false),
             BodyFacts::Broken => return self.failed(Failure::of_broken_body(), None, now),
             BodyFacts::Whole { correct, storable } => (correct, storable),
         };
@@ -138,14 +152,14 @@ impl Flow {
             return self.as_it_is(attempt, head, None);
         }
         self.end_retry();
-        let began = self.ticket.take().map(|ticket| ticket.began(now, is_well(head.status)));
-        let streams = Streaming {
-            from: self.asked,
-            called: self.called,
-            began,
-            is_slow: false,
-            pays: pays(head.status),
-        };
+        let (well, has_no_end) = (is_well(head.status), self.may_have_no_end());
+        let began = self.ticket.take().and_then(|ticket| {
+            // Without content its head is all of it.
+            let counts_now = has_no_end || ticket.is_probe() || !head.has_body;
+            let began = if counts_now { ticket.counts_now(now, well) } else { ticket.began(now, well) };
+            head.has_body.then_some(began)
+        });
+        let streams = Streaming { from: self.asked, called: self.called, began, pays: pays(head.status) };
         self.as_it_is(attempt, head, Some(streams))
     }
 

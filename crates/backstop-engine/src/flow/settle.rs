@@ -133,10 +133,8 @@ pub struct Streaming {
     pub(super) from: DependencyId,
     /// When the call began.
     pub(super) called: Mono,
-    /// How it was counted when it began.
+    /// What is known of the call so far.
     pub(super) began: Option<Began>,
-    /// Whether its rest has been called slow.
-    pub(super) is_slow: bool,
     /// Whether it pays for retries once it is complete.
     pub(super) pays: bool,
 }
@@ -181,33 +179,38 @@ impl Settlement {
         HandedOver { engine: Arc::clone(&self.engine), streaming: self.streaming.take() }
     }
 
+    /// How long the dependency may keep the reader of the rest waiting until the call is a slow one. `None` where nothing is to
+    /// be told of that.
+    pub fn slow_in(&self) -> Option<Duration> {
+        let Streaming { from, began, .. } = self.streaming?;
+        self.engine.dependency(from).health.slow_in(began?)
+    }
+
+    /// The dependency has kept the reader of the rest waiting for another while, which ends now or goes on. What the reader took
+    /// for themselves is none of it.
+    pub fn waited(&mut self, waited: Duration, now: Mono) {
+        if let Some(Streaming { from, began, .. }) = &mut self.streaming {
+            let health = &self.engine.dependency(*from).health;
+            if let Some(began) = began {
+                health.waited(began, waited, now);
+            }
+        }
+    }
+
     /// The client has its last byte.
     pub fn complete(mut self) {
         self.settled = true;
         if let Some(streaming) = self.streaming {
             let dependency = self.engine.dependency(streaming.from);
             dependency.tally.answer();
+            if let Some(began) = streaming.began {
+                dependency.health.completed(began, dependency.health.latest());
+            }
             if streaming.pays {
                 dependency.retries.deposit();
             }
         }
         self.count(self.account.outcome, self.account.reason);
-    }
-
-    /// How long the dependency may keep the reader of the rest waiting until the call is a slow one
-    /// ([`is_slow`](Self::is_slow)). `None` where nothing is to be said of that: it is slow already, or its dependency has
-    /// no breaker, or nothing streams.
-    pub fn slow_in(&self) -> Option<Duration> {
-        let Streaming { from, began, .. } = self.streaming?;
-        self.engine.dependency(from).health.slow_in(began?)
-    }
-
-    /// The dependency has kept the reader of the rest waiting for longer than [`slow_in`](Self::slow_in). Counts once.
-    pub fn is_slow(&mut self, now: Mono) {
-        let Some(Streaming { from, began: Some(began), is_slow, .. }) = &mut self.streaming else { return };
-        if !std::mem::replace(is_slow, true) {
-            self.engine.dependency(*from).health.turned_slow(*began, now);
-        }
     }
 
     /// The dependency broke off in the middle of a streamed answer.
@@ -218,7 +221,7 @@ impl Settlement {
             dependency.tally.failure(failure.kind);
             dependency.was_late(failure, called);
             if let Some(began) = began {
-                dependency.health.broke_off(began);
+                dependency.health.broke_off(began, dependency.health.latest());
             }
         }
         self.count(Outcome::Failed, Reason::Cause(Cause::Failed(failure)));

@@ -38,14 +38,12 @@ pub(super) enum End {
     Answered,
     Failed,
     Neutral,
-    /// As [`End::Neutral`], and the rest of the answer is still to come.
-    NeutralSoFar,
     Abandoned,
 }
 
 impl Health {
     /// The latest moment that anybody came with.
-    pub(super) fn latest(&self) -> Mono {
+    pub(crate) fn latest(&self) -> Mono {
         Mono::from_ns(self.seen.load(Ordering::Relaxed))
     }
 
@@ -70,39 +68,52 @@ impl Health {
 
     /// Ends a call.
     pub(super) fn settle(&self, call: &Call, end: End, now: Mono) {
+        let (generation, entropy) = (call.generation, call.entropy);
+        self.count(generation, call.probe.as_ref(), end, call.lasted(now), now, entropy);
+    }
+
+    /// Counts what came of a call that lasted so long.
+    pub(super) fn count(
+        &self,
+        generation: u32,
+        probe: Option<&ProbePlace>,
+        end: End,
+        lasted: Duration,
+        now: Mono,
+        entropy: u64,
+    ) {
         self.see(now);
         self.advance(now);
         let word = self.state.load();
-        if word.generation() != call.generation {
+        if word.generation() != generation {
             return;
         }
-        let lasted = call.lasted(now);
         let is_slow = lasted > self.rules.slow;
         if end == End::Abandoned && !is_slow {
             return;
         }
         let failed = end == End::Failed;
-        self.window.record(call.generation, now, failed, is_slow);
+        self.window.record(generation, now, failed, is_slow);
         if failed || is_slow {
             self.bad_at.fetch_max(now.as_ns(), Ordering::Relaxed);
         }
-        if let Some(place) = &call.probe {
-            return self.probed(call, place, end, is_slow, now);
+        if let Some(place) = probe {
+            return self.probed(generation, place, end, is_slow, now, entropy);
         }
         let in_a_row = match end {
-            End::Failed => self.streak.failed(call.generation, now),
-            End::Answered | End::Neutral | End::NeutralSoFar => {
-                self.streak.answered(call.generation);
+            End::Failed => self.streak.failed(generation, now),
+            End::Answered | End::Neutral => {
+                self.streak.answered(generation);
                 false
             }
             End::Abandoned => false,
         };
         match word.settled() {
             Kind::Closed if end == End::Answered && !is_slow => self.latency.record(now, lasted),
-            Kind::Ramp => self.tally(call.generation, end, lasted),
+            Kind::Ramp => self.tally(generation, end, lasted),
             _ => {}
         }
-        self.weigh(word, now, in_a_row, call.entropy);
+        self.weigh(word, now, in_a_row, entropy);
         self.advance(now);
     }
 
@@ -160,22 +171,19 @@ impl Health {
     }
 
     /// A probe ended with something to count.
-    fn probed(&self, call: &Call, place: &ProbePlace, end: End, is_slow: bool, now: Mono) {
+    fn probed(&self, generation: u32, place: &ProbePlace, end: End, is_slow: bool, now: Mono, entropy: u64) {
         if end == End::Failed || is_slow {
-            if self.state.take(call.generation) {
-                self.open(now, call.entropy);
+            if self.state.take(generation) {
+                self.open(now, entropy);
             }
             return;
         }
-        match end {
-            End::Answered => {}
-            // The dependency is still at work on it.
-            End::NeutralSoFar => return,
-            _ => return place.free(),
+        if end != End::Answered {
+            return place.free();
         }
         let Some(slot) = place.take() else { return };
         let needed = self.slots();
-        let changed = self.state.within(call.generation, |word| {
+        let changed = self.state.within(generation, |word| {
             let counted = word.without_slot(slot).with_success();
             Some(if counted.successes() >= needed { counted.moving() } else { counted })
         });

@@ -122,16 +122,6 @@ impl Ramp {
         }
     }
 
-    /// As [`turn_into_failure`](Self::turn_into_failure), of one that turns out to be late. `late`: what it was counted
-    /// as.
-    pub(super) fn turn_late(&self, generation: u32, counted: Mono, late: Late) {
-        let is_of_this_tick = counted.as_ns() >= self.tick_began.load(Ordering::Acquire);
-        let more = Late { over_green: !late.over_green, over_red: !late.over_red };
-        if !(is_of_this_tick && self.tally.turn_late(generation, more)) {
-            self.tally.add(generation, false, Late::WHOLLY);
-        }
-    }
-
     /// Ends the tick.
     pub(super) fn judge(
         &self,

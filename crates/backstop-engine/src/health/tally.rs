@@ -25,11 +25,6 @@ pub(super) struct Late {
     pub(super) over_red: bool,
 }
 
-impl Late {
-    /// Later than anything.
-    pub(super) const WHOLLY: Self = Self { over_green: true, over_red: true };
-}
-
 pub(super) struct Tally {
     // Low 16 bits of the generation, then calls, failures, over green and over red, 12 bits each.
     word: AtomicU64,
@@ -56,23 +51,9 @@ impl Tally {
 
     /// Makes a failure of a call that was counted as answered in this tick; false if there is none.
     pub(super) fn turn_into_failure(&self, generation: u32) -> bool {
-        self.turn(generation, [false, true, false, false])
-    }
-
-    /// Makes a late one of a call that was counted as answered in this tick, and not as late; false if there is none.
-    pub(super) fn turn_late(&self, generation: u32, late: Late) -> bool {
-        self.turn(generation, [false, false, late.over_green, late.over_red])
-    }
-
-    fn turn(&self, generation: u32, parts: [bool; 4]) -> bool {
-        let more = pack(parts);
         let turned = self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, |word| {
-            let had = of(word, generation);
-            let [_, failed, over_green, over_red] = parts.map(u64::from);
-            let fits = had.failures + failed <= had.calls
-                && had.over_green + over_green <= had.calls
-                && had.over_red + over_red <= had.calls;
-            (had.calls > 0 && fits).then(|| word + more)
+            let results = of(word, generation);
+            (results.failures < results.calls).then(|| word + pack([false, true, false, false]))
         });
         turned.is_ok()
     }
@@ -109,7 +90,7 @@ mod tests {
     fn results_of_an_older_generation_never_count_in_a_newer_one() {
         let tally = Tally::new();
         tally.add(7, true, Late::default());
-        tally.add(8, false, Late::WHOLLY);
+        tally.add(8, false, Late { over_green: true, over_red: true });
         tally.add(7, true, Late::default());
         assert_eq!(tally.get(7), Results::default());
         assert_eq!(tally.take(8), Results { calls: 1, failures: 0, over_green: 1, over_red: 1 });
@@ -123,7 +104,7 @@ mod tests {
         for _ in 0..4095 {
             tally.add(1, false, Late::default());
         }
-        tally.add(1, true, Late::WHOLLY);
+        tally.add(1, true, Late { over_green: true, over_red: true });
         assert_eq!(tally.get(1), Results { calls: 4095, ..Results::default() });
     }
 }

@@ -55,12 +55,24 @@ impl Ticket {
         self.end(End::Neutral, now);
     }
 
-    /// Its answer has begun, and the rest of it goes to the client as it comes. It counts now, because a stream may have
-    /// no end: as [`answered`](Self::answered) if it began `well`, else as [`neutral`](Self::neutral). [`Health::broke_off`]
-    /// makes a failure of it later, and [`Health::turned_slow`] a slow one.
+    /// Its answer has begun, and the rest of it goes to the client as it comes. It counts when it ends ([`Health::completed`],
+    /// [`Health::broke_off`]) or is slow ([`Health::waited`]); `well`: as answered, else as neutral.
+    ///
+    /// Not for a probe, whose place would come back only with the client's last byte.
     pub(crate) fn began(mut self, now: Mono, well: bool) -> Began {
-        self.end(if well { End::Answered } else { End::NeutralSoFar }, now);
-        self.call.began(now)
+        debug_assert!(!self.is_probe());
+        self.has_ended = true;
+        let mut began = self.call.began(now, well);
+        // Its head may have taken too long already.
+        self.health.waited(&mut began, Duration::ZERO, now);
+        began
+    }
+
+    /// The same, of an answer whose end says nothing: it counts now, and only [`Health::broke_off`] may change that.
+    pub(crate) fn counts_now(mut self, now: Mono, well: bool) -> Began {
+        let began = self.call.counted(now, well);
+        self.end(if well { End::Answered } else { End::Neutral }, now);
+        began
     }
 
     /// The client's own request was at fault: however long it took, nothing is known of the dependency.

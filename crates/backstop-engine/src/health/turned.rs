@@ -1,68 +1,96 @@
-//! What an answer that was counted at its head still turns into.
+//! Calls whose answers go to a client as they come.
 //!
-//! An answer that goes to its client as it comes counts when its head comes, because it may have no end. Two things can
-//! still be said of it, each at most once. It breaks off: the call has failed. Or its rest keeps its reader waiting: with
-//! the time until the head, beyond `slow`, the call is a slow one from that moment on. What a reader takes for themselves
-//! is none of that time. Either way it is the call that was counted, as long as the window and the tick still have it, and
-//! a further one after that. A probe that turns is a failed one, whatever its head said.
+//! Like any other call, such a one is counted once, when it ends: with its last byte, or when it breaks off. What its reader
+//! takes for themselves is none of its time. It is counted earlier as soon as it is known to be slow, because whoever waits for
+//! an answer that hangs may wait for long; should it break off after that, the same call has failed too. A reader who leaves
+//! before it was slow says nothing.
+//!
+//! Two kinds count when they begin, because their end is not theirs to give: an answer that may have no end, and one by which
+//! a probe has brought more than is held back. What breaks off of these has failed after all: the same call, as long as the
+//! window has it, and a further one after that. A probe that breaks off is a failed one, whatever its head said.
 
 use std::time::Duration;
 
 use super::Health;
-use super::machine::Call;
+use super::machine::{Call, End};
 use super::word::Kind;
 use crate::sync::Ordering;
 use crate::time::Mono;
 
-/// A call that was counted when its answer began, and whose content is still to come.
+/// A call whose answer has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Began {
     generation: u32,
-    counted: Mono,
-    /// How long it took until then.
-    lasted: Duration,
     entropy: u64,
+    /// How long it has taken, without what its client and its reader took.
+    lasted: Duration,
+    /// Whether its head is one of somebody who is well.
+    well: bool,
+    counted: Option<Counted>,
+}
+
+/// When a call was counted before its end, and whether as a slow one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Counted {
+    at: Mono,
+    is_slow: bool,
 }
 
 impl Call {
-    pub(super) fn began(&self, now: Mono) -> Began {
-        Began { generation: self.generation, counted: now, lasted: self.lasted(now), entropy: self.entropy }
+    /// To be counted when it ends.
+    pub(super) fn began(&self, now: Mono, well: bool) -> Began {
+        let (generation, entropy) = (self.generation, self.entropy);
+        Began { generation, entropy, lasted: self.lasted(now), well, counted: None }
     }
-}
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Into {
-    Failed,
-    Slow,
+    /// Counted at this moment.
+    pub(super) fn counted(&self, now: Mono, well: bool) -> Began {
+        Began { counted: Some(Counted { at: now, is_slow: false }), ..self.began(now, well) }
+    }
 }
 
 impl Health {
-    /// How long the rest of an answer may keep its reader waiting before [`turned_slow`](Self::turned_slow) is to be said
-    /// of it. `None`: it is slow already, or nothing could come of it.
+    /// How long the rest of an answer may keep its reader waiting until it is slow. `None`: it was counted already, or nothing
+    /// could come of it.
     pub(crate) fn slow_in(&self, began: Began) -> Option<Duration> {
-        self.rules.slow.checked_sub(began.lasted).filter(|_| self.is_breaking)
+        let left = self.rules.slow.checked_sub(began.lasted);
+        left.filter(|_| self.is_breaking && began.counted.is_none())
     }
 
-    /// An answer that had begun broke off: the call has failed.
-    pub(crate) fn broke_off(&self, began: Began) {
-        self.turn(began, Into::Failed, self.latest());
+    /// The rest has kept its reader waiting for another while. Beyond what is accepted the call counts now.
+    pub(crate) fn waited(&self, began: &mut Began, waited: Duration, now: Mono) {
+        began.lasted = began.lasted.saturating_add(waited);
+        if began.counted.is_none() && self.is_breaking && began.lasted > self.rules.slow {
+            began.counted = Some(Counted { at: now, is_slow: true });
+            self.count(began.generation, None, End::Abandoned, began.lasted, now, began.entropy);
+        }
     }
 
-    /// The rest of an answer that had begun has kept its reader waiting for longer than [`slow_in`](Self::slow_in).
-    pub(crate) fn turned_slow(&self, began: Began, now: Mono) {
+    /// The answer came to its end.
+    pub(crate) fn completed(&self, began: Began, now: Mono) {
+        match began.counted {
+            None => {
+                let end = if began.well { End::Answered } else { End::Neutral };
+                self.count(began.generation, None, end, began.lasted, now, began.entropy);
+            }
+            // It was slow, and an answer: the dependency does not fail each time.
+            Some(_) => self.streak.answered(began.generation),
+        }
+    }
+
+    /// The answer broke off: the call has failed.
+    pub(crate) fn broke_off(&self, began: Began, now: Mono) {
+        let Some(counted) = began.counted else {
+            return self.count(began.generation, None, End::Failed, began.lasted, now, began.entropy);
+        };
         self.see(now);
-        self.turn(began, Into::Slow, now);
-    }
-
-    fn turn(&self, began: Began, into: Into, now: Mono) {
         self.advance(now);
-        let Began { generation, counted, lasted, entropy } = began;
+        let Began { generation, entropy, .. } = began;
         let word = self.state.load();
         if word.generation() != generation {
             return;
         }
-        let failed = into == Into::Failed;
-        self.window.turn(generation, counted, now, failed);
+        self.window.turn_into_failure(generation, counted.at, now, !counted.is_slow);
         self.bad_at.fetch_max(now.as_ns(), Ordering::Relaxed);
         if word.settled() == Kind::HalfOpen {
             if self.state.take(generation) {
@@ -70,13 +98,9 @@ impl Health {
             }
             return;
         }
-        let in_a_row = failed && self.streak.failed(generation, now);
+        let in_a_row = self.streak.failed(generation, now);
         if word.settled() == Kind::Ramp {
-            if failed {
-                self.ramp.turn_into_failure(generation, counted);
-            } else {
-                self.ramp.turn_late(generation, counted, self.late(lasted));
-            }
+            self.ramp.turn_into_failure(generation, counted.at);
         }
         self.weigh(word, now, in_a_row, entropy);
         self.advance(now);

@@ -76,18 +76,15 @@ impl Window {
         }
     }
 
-    /// A call that was counted as answered at `counted` has failed, or else is a slow one: the same call, as long as the
-    /// window has it, and a further one after that.
-    pub(super) fn turn(&self, generation: u32, counted: Mono, now: Mono, failed: bool) {
+    /// A call that was counted at `counted` has failed: the same call, as long as the window has it. After that it is a
+    /// further one, or if it was a bad one already (`is_further` is false) nothing more.
+    pub(super) fn turn_into_failure(&self, generation: u32, counted: Mono, now: Mono, is_further: bool) {
         let moment = self.moment(counted);
         let is_inside = self.moment(now).saturating_sub(moment) < BUCKETS as u64;
         let bucket = self.bucket(moment).filter(|_| is_inside);
-        let turned = bucket.is_some_and(|bucket| {
-            let count = if failed { &bucket.failures } else { &bucket.slow };
-            count.add(generation, moment)
-        });
-        if !turned {
-            self.record(generation, now, failed, !failed);
+        let turned = bucket.is_some_and(|bucket| bucket.failures.add(generation, moment));
+        if !turned && is_further {
+            self.record(generation, now, true, false);
         }
     }
 

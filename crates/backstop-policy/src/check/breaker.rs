@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::check::view::DependencyView;
+use crate::check::view::{DependencyView, RouteView};
 use crate::check::{Verified, View};
 use crate::code::Code;
 use crate::default;
@@ -20,6 +20,7 @@ pub(crate) fn check(view: &View<'_>, verified: &Verified, cx: &mut Context<'_>) 
         closes(view, dependency, breaker, cx);
         minimum(view, verified, dependency, breaker, cx);
         slow(view, verified, dependency, &breaker.value, cx);
+        slow_by_default(view, dependency, breaker, cx);
     }
 }
 
@@ -135,6 +136,45 @@ fn minimum(
     cx.report(Finding::new(Code::UnreachableMinimum, place, message).help(
         "lower `min_calls` or lengthen `window`; the routes' limits and deadlines allow no more calls",
     ));
+}
+
+/// By default half of the shortest deadline is slow, for all who ask: a route that may take four times as long would have most of
+/// its calls counted as slow.
+fn slow_by_default(
+    view: &View<'_>,
+    dependency: DependencyView<'_>,
+    breaker: &At<BreakerTable>,
+    cx: &mut Context<'_>,
+) {
+    if breaker.value.slow.is_some() {
+        return;
+    }
+    let deadlines = || {
+        let of = |route: RouteView<'_>| {
+            let end = route.last_end()?;
+            Some((route.text().to_owned(), end.value, end.bytes))
+        };
+        view.callers(dependency).filter_map(of)
+    };
+    let (Some(shortest), Some(longest)) =
+        (deadlines().min_by_key(|(_, time, _)| *time), deadlines().max_by_key(|(_, time, _)| *time))
+    else {
+        return;
+    };
+    if longest.1 <= shortest.1 * 4 {
+        return;
+    }
+    let message = format!(
+        "a call of `{}` counts as slow after {:?}, and it may take {:?}",
+        longest.0,
+        view.slow(dependency),
+        longest.1
+    );
+    cx.report(
+        Finding::new(Code::SlowByTheShortest, breaker.bytes.clone(), message)
+            .related(shortest.2, format!("half of the deadline of `{}`, the shortest", shortest.0))
+            .help("write `slow`, with the whole answer in mind, or give one of the routes a dependency of its own"),
+    );
 }
 
 fn slow(

@@ -33,6 +33,7 @@ use crate::request::{Read, method, part_text};
 use crate::signals::{database_wait, retry_after};
 use crate::storable::{received_age, storable, unasked};
 use crate::unsettled::UnsettledWrite;
+use crate::upload::UploadWatch;
 use crate::upstream::{BrokenOff, CacheAnswer, CallError, Framing, Progress, Upstream};
 
 /// One exchange under way.
@@ -53,6 +54,8 @@ pub(crate) struct Http<'a, U: Upstream<B>, B> {
     watch: Watch,
     /// Where this is the read for many: those who wait are told here that it is sent.
     pub(crate) lead: Option<&'a Lead>,
+    /// Who knows how long the client keeps us waiting for its content.
+    pub(crate) upload: Option<Arc<UploadWatch>>,
     /// The authorizer's no.
     pub(super) denial: Option<Response<Bytes>>,
     /// A write that was handed to the dependency and whose end is not known.
@@ -93,6 +96,7 @@ where
             shared: None,
             watch: Watch::default(),
             lead: None,
+            upload: None,
             denial: None,
             write: None,
         }

@@ -66,7 +66,7 @@ where
             (Reply::Streamed(_), Answer::Streaming { head, prefix, body }) => {
                 let clock = self.route.inner.shared.clock.clone();
                 let patience = self.patience(until, &settlement);
-                let stream = Stream::new(prefix, body, clock, patience);
+                let stream = Stream::new(prefix, body, clock, patience).alongside(self.upload.take());
                 // Until its answer is whole, a write may be under way whatever its status says.
                 Response::from_parts(head, ReplyBody::streamed(stream, settlement, write.take()))
             }

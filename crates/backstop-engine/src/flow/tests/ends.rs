@@ -38,7 +38,8 @@ impl Model {
         let happened = Happened::Answered { status, degraded_ns, content };
         let case = self.case(request, happened, Copy::Missing);
         let (troubled, is_replaced) = (trouble(&case), may_be_replaced(case.route, case.facts));
-        let is_kept = held_back(case.route, case.facts, status, content);
+        let is_probe = request.ticket.is_some_and(|ticket| ticket.is_probe);
+        let is_kept = held_back(case.route, case.facts, status, content) || (is_probe && has_body);
         let failing = |trouble: Trouble| Failing {
             trouble,
             of_a_moment: matches!(status, 502 | 503),
@@ -61,7 +62,7 @@ impl Model {
             }
             None if is_kept => request.phase = Phase::Body { status, degraded_ns },
             None => {
-                self.began(request, status < 400, now);
+                self.began(request, status < 400, has_body, now);
                 request.phase = answer(expected(&self.case(request, happened, Copy::Missing)), true);
             }
         }
@@ -71,7 +72,10 @@ impl Model {
     pub(super) fn body(&mut self, request: &mut Request, content: Content, paused: Option<u64>, now: u64) {
         let Phase::Body { status, degraded_ns } = request.phase else { unreachable!("no body asked for") };
         let happened = Happened::Answered { status, degraded_ns, content };
-        if request.has_stood_in && matches!(content, Content::Whole { correct: false, .. }) {
+        let case = self.case(request, happened, Copy::Missing);
+        let demands_form = held_back(case.route, case.facts, status, content);
+        let is_incorrect = demands_form && matches!(content, Content::Whole { correct: false, .. });
+        if request.has_stood_in && is_incorrect {
             return self.unfit(request, now);
         }
         let troubled = trouble(&self.case(request, happened, Copy::Missing));
@@ -87,11 +91,11 @@ impl Model {
         }
         assert_eq!(paused, None);
         match content {
-            Content::TooLarge => self.began(request, true, now),
+            Content::TooLarge => self.began(request, status < 400, true, now),
             _ => {
                 self.dependency(request).answers += 1;
-                let well = !matches!(content, Content::Whole { correct: false, .. });
-                self.ended(request, well, now);
+                let pays = !is_incorrect && status < 500 && status != 429;
+                self.ended_as(request, !is_incorrect && status < 400, pays, now);
             }
         }
         let streams = content == Content::TooLarge;
@@ -109,20 +113,24 @@ impl Model {
 
     /// The call was answered: well, and then it pays for retries, or not.
     pub(super) fn ended(&mut self, request: &mut Request, well: bool, now: u64) {
+        self.ended_as(request, well, well, now);
+    }
+
+    fn ended_as(&mut self, request: &mut Request, well: bool, pays: bool, now: u64) {
         self.release_retry(request);
         let ticket = request.ticket.take();
         let calls = self.dependency(request);
-        if well {
+        if pays {
             calls.pay_in();
         }
         calls.end(ticket, if well { Fate::Answered } else { Fate::Neutral }, now);
     }
 
     /// Its answer goes to the client as it comes. It counts now, and pays when it is through.
-    fn began(&mut self, request: &mut Request, well: bool, now: u64) {
+    fn began(&mut self, request: &mut Request, well: bool, has_body: bool, now: u64) {
         self.release_retry(request);
         let ticket = request.ticket.take();
-        request.streaming = self.dependency(request).began(ticket, well, now);
+        request.streaming = self.dependency(request).began(ticket, well, has_body, now);
     }
 
     /// Whatever the dependency uses may be what kept it waiting.
@@ -294,14 +302,13 @@ impl Model {
         request.streaming.and_then(Reference::slow_in_ns)
     }
 
-    /// It kept them waiting for longer.
-    pub(super) fn dawdle(&mut self, request: &mut Request, now: u64) {
-        let Some(begun) = request.streaming.filter(|_| !std::mem::replace(&mut request.is_slow, true)) else {
-            return;
-        };
+    /// It kept them waiting for another while.
+    pub(super) fn dawdle(&mut self, request: &mut Request, ns: u64, now: u64) {
+        let Some(mut begun) = request.streaming else { return };
         if let Some(health) = &mut self.dependency(request).health {
-            health.turned_slow(begun, now / MS);
+            health.waited(&mut begun, ns, now / MS);
         }
+        request.streaming = Some(begun);
     }
 
     /// The answer is through, broke off, or nobody is left to read it.
@@ -314,6 +321,9 @@ impl Model {
             match end {
                 End::Complete => {
                     calls.answers += 1;
+                    if let (Some(health), Some(begun)) = (&mut calls.health, streaming) {
+                        health.completed(begun);
+                    }
                     // Neither a server error nor the wish to be asked less pays for retries.
                     if expected.status < 500 && expected.status != 429 {
                         calls.pay_in();
@@ -330,7 +340,7 @@ impl Model {
                     }
                 }
                 End::ClientLeaves => calls.abandoned += 1,
-                End::Dawdles => unreachable!("that is no end"),
+                End::Dawdles { .. } => unreachable!("that is no end"),
             }
         }
         match end {
@@ -341,7 +351,7 @@ impl Model {
             }
             End::BreakOff => self.count(request, ("failed", source, failure)),
             End::ClientLeaves => self.count(request, ("abandoned", source, "client_left")),
-            End::Dawdles => unreachable!("that is no end"),
+            End::Dawdles { .. } => unreachable!("that is no end"),
         }
         self.give_back(request);
     }

@@ -134,6 +134,7 @@ impl World {
                 }
                 Step::Collect { attempt, .. } => match says {
                     Upstream::Answers(_, Body::Is(body)) => Event::Body { attempt, body },
+                    Upstream::Answers(_, Body::Breaks(failure)) => Event::Failed { attempt, failure },
                     _ => panic!("nothing to collect"),
                 },
                 Step::Load { .. } => Event::Copy(Ok(self.copy)),

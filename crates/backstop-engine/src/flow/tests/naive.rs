@@ -252,9 +252,18 @@ impl Calls {
     }
 
     /// The answer goes to the client as it comes.
-    pub(super) fn began(&mut self, ticket: Option<Admitted>, well: bool, now: u64) -> Option<Begun> {
-        let health = self.health.as_mut()?;
-        ticket.map(|ticket| health.began(ticket, well, now / MS))
+    pub(super) fn began(
+        &mut self,
+        ticket: Option<Admitted>,
+        well: bool,
+        has_body: bool,
+        now: u64,
+    ) -> Option<Begun> {
+        let (health, ticket) = (self.health.as_mut()?, ticket?);
+        if ticket.is_probe || !has_body {
+            return Some(health.counts_now(ticket, well, now / MS)).filter(|_| has_body);
+        }
+        Some(health.began(ticket, well, now / MS))
     }
 }
 

@@ -66,8 +66,6 @@ pub(super) struct Request {
     pub(super) ticket: Option<Admitted>,
     /// An answer that goes to the client as it comes, and how it was counted when it began.
     pub(super) streaming: Option<Begun>,
-    /// Whether its rest has been called slow.
-    pub(super) is_slow: bool,
     pub(super) full: Option<usize>,
     pub(super) holds_process: bool,
     pub(super) holds_route: bool,
@@ -144,7 +142,9 @@ pub(super) enum End {
     BreakOff,
     ClientLeaves,
     /// Not yet: its rest keeps its reader waiting.
-    Dawdles,
+    Dawdles {
+        ms: u64,
+    },
 }
 
 impl Request {
@@ -166,7 +166,6 @@ impl Request {
             has_stood_in: false,
             ticket: None,
             streaming: None,
-            is_slow: false,
             full: None,
             holds_process: false,
             holds_route: false,

@@ -225,7 +225,7 @@ fn op(routes: usize, steps: Vec<u64>) -> BoxedStrategy<Op> {
         4 => Just(End::Complete),
         1 => Just(End::BreakOff),
         1 => Just(End::ClientLeaves),
-        2 => Just(End::Dawdles),
+        2 => prop_oneof![Just(1000_u64), Just(1001), 0..1500_u64].prop_map(|ms| End::Dawdles { ms }),
     ];
     prop_oneof![
         200 => (0..routes, facts()).prop_map(|(route, facts)| Op::Begin { route, facts }),

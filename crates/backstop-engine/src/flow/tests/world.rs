@@ -401,8 +401,8 @@ impl World {
     }
 
     pub(super) fn settle(&mut self, slot: usize, end: End, failure: usize) {
-        if matches!(end, End::Dawdles) {
-            return self.dawdle(slot);
+        if let End::Dawdles { ms } = end {
+            return self.dawdle(slot, ms);
         }
         let mut live = self.live.swap_remove(slot);
         let Some(decision) = live.decision.take() else { return };
@@ -412,22 +412,19 @@ impl World {
             End::Complete => decision.settlement.complete(),
             End::BreakOff => decision.settlement.break_off(failure),
             End::ClientLeaves => drop(decision),
-            End::Dawdles => unreachable!("that is no end"),
+            End::Dawdles { .. } => unreachable!("that is no end"),
         }
     }
 
-    fn dawdle(&mut self, slot: usize) {
+    fn dawdle(&mut self, slot: usize, ms: u64) {
+        self.now += ms * MS;
         let now = self.moment();
         let live = &mut self.live[slot];
         let Some(decision) = &mut live.decision else { return };
         let slow_in_ns = decision.settlement.slow_in().map(|left| left.as_nanos() as u64);
         assert_eq!(slow_in_ns, self.model.slow_in_ns(&live.request));
-        if slow_in_ns.is_some() {
-            // Nothing is said twice.
-            decision.settlement.is_slow(now.mono);
-            decision.settlement.is_slow(now.mono);
-            self.model.dawdle(&mut live.request, self.now);
-        }
+        decision.settlement.waited(Duration::from_millis(ms), now.mono);
+        self.model.dawdle(&mut live.request, ms * MS, self.now);
     }
 }
 

@@ -261,19 +261,3 @@ fn an_answered_probe_gives_its_slot_back_once() {
     assert!(world.try_admit().is_err(), "three slots, no more");
     drop(next);
 }
-
-/// The head of an answer about the request says nothing of the work behind it: while the rest comes, the slot is taken.
-#[test]
-fn a_probe_whose_answer_has_only_begun_keeps_its_slot() {
-    let world = tried();
-    let mut rests = Vec::new();
-    for _ in 0..20 {
-        if let Ok(probe) = world.try_admit() {
-            rests.push(probe.probe_place());
-            let _could_break_off = probe.began(world.now, false);
-        }
-    }
-    assert_eq!((rests.len(), world.phase()), (3, Phase::HalfOpen));
-    rests.pop();
-    drop(world.admit());
-}

@@ -29,12 +29,14 @@ enum Op {
     /// What one takes up at its dependency is held on its own, and so is its place as a probe.
     Hold(usize),
     LetGo(usize),
-    /// The answer of one begins, well or not, and goes on.
-    Stream(usize, bool),
+    /// The answer of one begins, well or not, and goes on; maybe without end.
+    Stream(usize, bool, bool),
     /// The answer of one that went on breaks off.
     BreakOff(usize),
-    /// What went on of one has kept its reader waiting.
-    Dawdle(usize),
+    /// What went on of one has kept its reader waiting for so many milliseconds.
+    Dawdle(usize, u64),
+    /// What went on of one came to its end.
+    Complete(usize),
     /// So many calls that end as they begin.
     Calls(u32, Fate),
     /// Once the breaker lets the next probe go: the probes.
@@ -73,9 +75,12 @@ fn op() -> impl Strategy<Value = Op> {
         8 => (any::<prop::sample::Index>(), fate()).prop_map(|(n, fate)| Op::End(n.index(1000), fate)),
         3 => any::<prop::sample::Index>().prop_map(|n| Op::Hold(n.index(1000))),
         3 => any::<prop::sample::Index>().prop_map(|n| Op::LetGo(n.index(1000))),
-        3 => (any::<prop::sample::Index>(), any::<bool>()).prop_map(|(n, well)| Op::Stream(n.index(1000), well)),
+        4 => (any::<prop::sample::Index>(), any::<bool>(), any::<bool>())
+            .prop_map(|(n, well, endless)| Op::Stream(n.index(1000), well, endless)),
         3 => any::<prop::sample::Index>().prop_map(|n| Op::BreakOff(n.index(1000))),
-        3 => any::<prop::sample::Index>().prop_map(|n| Op::Dawdle(n.index(1000))),
+        4 => (any::<prop::sample::Index>(), prop_oneof![Just(1000_u64), Just(1001), 0..1500_u64])
+            .prop_map(|(n, ms)| Op::Dawdle(n.index(1000), ms)),
+        3 => any::<prop::sample::Index>().prop_map(|n| Op::Complete(n.index(1000))),
         5 => (1..12_u32, fate()).prop_map(|(n, fate)| Op::Calls(n, fate)),
         6 => Just(Op::Recover),
         8 => (0..7_u32).prop_map(|good| Op::Tick { good, bad: 0 }),
@@ -95,8 +100,6 @@ struct World {
     calls: Vec<(Ticket, Admitted)>,
     held: Vec<(Option<ProbePlace>, Admitted)>,
     streams: Vec<(Began, Begun)>,
-    /// The same, of which nothing is said any more but that they broke off.
-    slow_streams: Vec<(Began, Begun)>,
 }
 
 fn mono(ms: u64) -> Mono {
@@ -127,7 +130,6 @@ impl World {
             calls: Vec::new(),
             held: Vec::new(),
             streams: Vec::new(),
-            slow_streams: Vec::new(),
         }
     }
 
@@ -146,7 +148,7 @@ impl World {
         match fate {
             Fate::Answered => ticket.answered(now),
             Fate::Failed => ticket.failed(now, MIDDLE),
-            Fate::Neutral | Fate::NeutralSoFar => ticket.neutral(now),
+            Fate::Neutral => ticket.neutral(now),
             Fate::Abandoned => drop(ticket),
             Fate::GivenUp => ticket.given_up(now),
             Fate::Silent => ticket.says_nothing(),
@@ -196,32 +198,37 @@ impl World {
                 self.reference.let_go(call);
             }
             Op::Stream(..) if self.calls.is_empty() => {}
-            Op::Stream(n, well) => {
+            Op::Stream(n, well, endless) => {
                 let (ticket, call) = self.calls.swap_remove(n % self.calls.len());
-                let began = ticket.began(mono(self.now), well);
-                let begun = self.reference.began(call, well, self.now);
-                let slow_in_ns = self.health.slow_in(began).map(|left| left.as_nanos() as u64);
-                assert_eq!(slow_in_ns, Reference::slow_in_ns(begun));
-                let streams = if slow_in_ns.is_some() { &mut self.streams } else { &mut self.slow_streams };
-                streams.push((began, begun));
-                self.take_over();
-            }
-            Op::Dawdle(_) if self.streams.is_empty() => {}
-            Op::Dawdle(n) => {
-                let (began, begun) = self.streams.swap_remove(n % self.streams.len());
-                self.health.turned_slow(began, mono(self.now));
-                self.reference.turned_slow(begun, self.now);
-                self.slow_streams.push((began, begun));
-                self.take_over();
-            }
-            Op::BreakOff(_) if self.streams.len() + self.slow_streams.len() == 0 => {}
-            Op::BreakOff(n) => {
-                let n = n % (self.streams.len() + self.slow_streams.len());
-                let (began, begun) = match n.checked_sub(self.streams.len()) {
-                    None => self.streams.swap_remove(n),
-                    Some(n) => self.slow_streams.swap_remove(n),
+                let now = mono(self.now);
+                let stream = if endless || ticket.is_probe() {
+                    (ticket.counts_now(now, well), self.reference.counts_now(call, well, self.now))
+                } else {
+                    (ticket.began(now, well), self.reference.began(call, well, self.now))
                 };
-                self.health.broke_off(began);
+                let slow_in_ns = self.health.slow_in(stream.0).map(|left| left.as_nanos() as u64);
+                assert_eq!(slow_in_ns, Reference::slow_in_ns(stream.1));
+                self.streams.push(stream);
+                self.take_over();
+            }
+            Op::Dawdle(..) | Op::Complete(_) | Op::BreakOff(_) if self.streams.is_empty() => {}
+            Op::Dawdle(n, ms) => {
+                let n = n % self.streams.len();
+                self.now += ms;
+                let (began, begun) = &mut self.streams[n];
+                self.health.waited(began, Duration::from_millis(ms), mono(self.now));
+                self.reference.waited(begun, ms * 1_000_000, self.now);
+                self.take_over();
+            }
+            Op::Complete(n) => {
+                let (began, begun) = self.streams.swap_remove(n % self.streams.len());
+                self.health.completed(began, self.health.latest());
+                self.reference.completed(begun);
+                self.take_over();
+            }
+            Op::BreakOff(n) => {
+                let (began, begun) = self.streams.swap_remove(n % self.streams.len());
+                self.health.broke_off(began, self.health.latest());
                 self.reference.broke_off(begun);
                 self.take_over();
             }

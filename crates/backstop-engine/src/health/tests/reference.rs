@@ -17,8 +17,6 @@ pub(crate) struct Reference {
     pub(crate) generation: u64,
     pub(crate) trips: u64,
     ended: Vec<Ended>,
-    /// Of this tick, those that turned out to be late only after they had counted: beyond green, beyond red.
-    turned_late: [usize; 2],
     /// Failures and answers of calls that are no probes: under which generation, when, and whether it was a failure.
     row: Vec<(u64, u64, bool)>,
     /// Probes at work, and how many hold each one's place.
@@ -58,7 +56,6 @@ impl Reference {
             generation: 0,
             trips: 0,
             ended: Vec::new(),
-            turned_late: [0; 2],
             row: Vec::new(),
             out: Vec::new(),
             raised: false,
@@ -82,7 +79,6 @@ impl Reference {
         self.generation += 1;
         self.state = state;
         self.out.clear();
-        self.turned_late = [0; 2];
         self.successes = 0;
         match state {
             Seen::Closed => {
@@ -198,21 +194,23 @@ impl Reference {
         }
         let now = if fate == Fate::Abandoned { self.seen } else { now };
         self.look(now);
+        let lasted_ns = ((now - call.at) * MS).saturating_sub(call.waited_ns);
+        self.count(call, fate, lasted_ns, now);
+    }
+
+    /// What came of a call that lasted so long.
+    fn count(&mut self, call: Admitted, fate: Fate, lasted_ns: u64, now: u64) {
+        self.look(now);
         if call.generation != self.generation {
             return;
         }
-        let lasted_ns = ((now - call.at) * MS).saturating_sub(call.waited_ns);
         let slow = lasted_ns > SLOW * MS;
         let failed = fate == Fate::Failed;
         let given_up = matches!(fate, Fate::Abandoned | Fate::GivenUp);
         if given_up && !slow {
             return self.let_go(call);
         }
-        if fate == Fate::NeutralSoFar {
-            self.let_go(call)
-        } else {
-            self.answered(call)
-        }
+        self.answered(call);
         self.ended.push(Ended {
             id: call.id,
             failed,
@@ -316,9 +314,8 @@ impl Reference {
         let was_too_little =
             refused + lasted_ns / self.interval_at(share) > (lasted_ns + whole.max(100 * MS)) / whole;
         let (green, red) = self.bounds();
-        let turned = std::mem::take(&mut self.turned_late);
         let late = |bound: u64| tick.iter().filter(|end| end.is_later_than(bound)).count();
-        let (over_green, over_red) = (late(green) + turned[0], late(red) + turned[1]);
+        let (over_green, over_red) = (late(green), late(red));
         let failures = tick.iter().filter(|end| end.failed || end.broke_in_tick).count();
         let percent = |part: usize| part as f64 * 100.0 / tick.len() as f64;
         let mut is_red = percent(failures) > 5.0 && failures >= 2 || percent(over_red) > 5.0 && over_red >= 2;

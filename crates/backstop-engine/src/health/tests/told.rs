@@ -17,8 +17,6 @@ pub(crate) enum Fate {
     Answered,
     Failed,
     Neutral,
-    /// The same, and the rest of the answer is still to come.
-    NeutralSoFar,
     /// Dropped: it ends at the latest moment that anybody came with.
     Abandoned,
     /// The same, with a moment of its own.
@@ -38,14 +36,15 @@ pub(crate) struct Admitted {
     pub(crate) waited_ns: u64,
 }
 
-/// A call that was counted when its answer began.
+/// A call whose answer has begun.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begun {
-    pub(super) id: u64,
-    pub(super) generation: u64,
-    pub(super) counted: u64,
-    /// How long it had taken until then.
+    pub(super) call: Admitted,
+    /// How long it has taken.
     pub(super) lasted_ns: u64,
+    pub(super) well: bool,
+    /// When it was counted, and whether as a slow one.
+    pub(super) counted: Option<(u64, bool)>,
 }
 
 #[derive(Clone, Copy)]

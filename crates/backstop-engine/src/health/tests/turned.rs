@@ -1,35 +1,72 @@
-//! Answers that counted when they began, and what they turn into.
+//! Answers that go to their clients as they come.
 
 use super::super::told::{Admitted, Begun, Ended, Fate, Seen};
 use super::{MS, Reference, SLOW};
 
 impl Reference {
-    /// The answer began, well or not; what of it is still to come may break off.
+    /// The answer began, well or not. It counts when it ends.
     pub(crate) fn began(&mut self, call: Admitted, well: bool, now: u64) -> Begun {
-        self.end(call, if well { Fate::Answered } else { Fate::NeutralSoFar }, now);
         let lasted_ns = ((now - call.at) * MS).saturating_sub(call.waited_ns);
-        Begun { id: call.id, generation: call.generation, counted: now, lasted_ns }
+        let mut begun = Begun { call, lasted_ns, well, counted: None };
+        self.waited(&mut begun, 0, now);
+        begun
     }
 
-    /// An answer that was counted when it began broke off: that call has failed, if the window or the tick still has it,
-    /// and else a further one. A probe has failed whatever its head said.
+    /// The same, and it counts now.
+    pub(crate) fn counts_now(&mut self, call: Admitted, well: bool, now: u64) -> Begun {
+        self.end(call, if well { Fate::Answered } else { Fate::Neutral }, now);
+        Begun { call, lasted_ns: 0, well, counted: Some((now, false)) }
+    }
+
+    /// How long its rest may keep a reader waiting, if anything is to be told of that.
+    pub(crate) fn slow_in_ns(begun: Begun) -> Option<u64> {
+        (begun.counted.is_none() && begun.lasted_ns <= SLOW * MS).then(|| SLOW * MS - begun.lasted_ns)
+    }
+
+    /// It kept them waiting for another while. Beyond what is accepted it counts, as one that was given up then would.
+    pub(crate) fn waited(&mut self, begun: &mut Begun, ns: u64, now: u64) {
+        begun.lasted_ns += ns;
+        if begun.counted.is_none() && begun.lasted_ns > SLOW * MS {
+            begun.counted = Some((now, true));
+            self.count(begun.call, Fate::GivenUp, begun.lasted_ns, now);
+        }
+    }
+
+    /// It came to its end: counted now, or at least no failure.
+    pub(crate) fn completed(&mut self, begun: Begun) {
+        let now = self.seen;
+        match begun.counted {
+            None => {
+                let fate = if begun.well { Fate::Answered } else { Fate::Neutral };
+                self.count(begun.call, fate, begun.lasted_ns, now);
+            }
+            Some(_) => self.row.push((begun.call.generation, now, false)),
+        }
+    }
+
+    /// It broke off, and has failed: counted now; or the call that was counted has, if the window or the tick still has it, and
+    /// else a further one, unless it was counted as a bad one already. Of a probe that is a failed one, whatever its head said.
     pub(crate) fn broke_off(&mut self, begun: Begun) {
         let now = self.seen;
+        let Some((counted, was_slow)) = begun.counted else {
+            return self.count(begun.call, Fate::Failed, begun.lasted_ns, now);
+        };
         self.look(now);
-        if begun.generation != self.generation {
+        if begun.call.generation != self.generation {
             return;
         }
         if self.state == Seen::HalfOpen {
             return self.open(now);
         }
         let further = Ended::further(self.generation, now);
-        let is_inside = now / 1000 - begun.counted / 1000 <= 9;
-        match self.ended.iter_mut().find(|end| is_inside && end.id == begun.id) {
+        let is_inside = now / 1000 - counted / 1000 <= 9;
+        match self.ended.iter_mut().find(|end| is_inside && end.id == begun.call.id) {
             Some(end) => end.broke = true,
+            None if was_slow => {}
             None => self.ended.push(Ended { in_window: true, ..further }),
         }
         if matches!(self.state, Seen::Ramp { .. }) {
-            let is_of_this_tick = begun.counted >= self.tick_began;
+            let is_of_this_tick = counted >= self.tick_began;
             let generation = self.generation;
             let answered = |end: &&mut Ended| {
                 let is_in_tick = end.in_tick && end.generation == generation;
@@ -42,49 +79,6 @@ impl Reference {
         }
         self.row.push((self.generation, now, true));
         self.weigh(true, now);
-        self.look(now);
-    }
-
-    /// How long its rest may keep a reader waiting.
-    pub(crate) fn slow_in_ns(begun: Begun) -> Option<u64> {
-        (begun.lasted_ns <= SLOW * MS).then(|| SLOW * MS - begun.lasted_ns)
-    }
-
-    /// It kept them waiting for longer: a slow call, as one that breaks off is a failed one. In the tick it is later than
-    /// anything that is asked of it, if it did not count as that when it began.
-    pub(crate) fn turned_slow(&mut self, begun: Begun, now: u64) {
-        self.seen = self.seen.max(now);
-        self.look(now);
-        if begun.generation != self.generation {
-            return;
-        }
-        if self.state == Seen::HalfOpen {
-            return self.open(now);
-        }
-        let further =
-            Ended { failed: false, slow: true, given_up: true, ..Ended::further(self.generation, now) };
-        let is_inside = now / 1000 - begun.counted / 1000 <= 9;
-        match self.ended.iter_mut().find(|end| is_inside && end.id == begun.id) {
-            Some(end) => end.slow = true,
-            None => self.ended.push(Ended { in_window: true, ..further }),
-        }
-        if matches!(self.state, Seen::Ramp { .. }) {
-            let (green, red) = self.bounds();
-            let more = [begun.lasted_ns <= green, begun.lasted_ns <= red].map(usize::from);
-            let generation = self.generation;
-            let tick =
-                || self.ended.iter().filter(|end| end.generation == generation && end.in_tick && !end.probe);
-            let late = |bound: u64| tick().filter(|end| end.is_later_than(bound)).count();
-            let now_late =
-                [late(green) + self.turned_late[0] + more[0], late(red) + self.turned_late[1] + more[1]];
-            let has_room = tick().count() > 0 && now_late.iter().all(|&late| late <= tick().count());
-            if begun.counted >= self.tick_began && has_room {
-                self.turned_late = [self.turned_late[0] + more[0], self.turned_late[1] + more[1]];
-            } else {
-                self.ended.push(Ended { in_tick: true, ..further });
-            }
-        }
-        self.weigh(false, now);
         self.look(now);
     }
 }
