@@ -5,6 +5,7 @@
 //! the policy (the policy file or the library's builders); [`Policy::validate`] holds what the engine relies on.
 
 mod authorizer;
+pub mod effect;
 mod status_set;
 mod validate;
 
