@@ -107,6 +107,13 @@ codes! {
     Sign = "BS0227", Error, "a field that is no explicit yes";
     NeverGone = "BS0230", Error, "a status that never withdraws a copy";
     CacheUrl = "BS0240", Error, "invalid URL of a cache";
+    OperationKey = "BS0260", Error, "invalid source of an operation's key";
+    Scope = "BS0261", Error, "invalid scope of operations";
+    NoIdentity = "BS0262", Error, "a scope that tells no caller apart";
+    StatusPath = "BS0263", Error, "invalid path of a status query";
+    NoOperation = "BS0264", Error, "a status query that names no operation";
+    IdOfAnswer = "BS0265", Error, "a status query by what the lost answer would have told";
+    Echo = "BS0266", Error, "invalid source of what an answer repeats";
 
     UnknownReference = "BS0301", Error, "a name that is not defined";
     SameMatch = "BS0302", Error, "two routes match the same requests";
@@ -143,6 +150,22 @@ codes! {
     CacheTimeout = "BS0350", Error, "a cache that is waited for too long";
     OneCache = "BS0351", Error, "one cache with two settings";
     NeedsLocalCopy = "BS0352", Error, "a rule for a local copy that is not kept";
+    EffectOnRead = "BS0370", Error, "an effect route that matches a read";
+    ScopeNotVerified = "BS0371", Error, "a scope that nobody verifies";
+    SharedBodies = "BS0372", Error, "answers are stored where all callers share operations";
+    CardData = "BS0373", Error, "answers with card data are stored";
+    NoProof = "BS0374", Error, "an answer that does not prove what it is taken for";
+    TwoMeanings = "BS0375", Error, "one answer with two meanings";
+    NeedsStatusQuery = "BS0376", Error, "a rule for status queries that are never sent";
+    NobodyFollows = "BS0377", Error, "202 for operations that nobody follows";
+    AbsenceNotWhole = "BS0378", Error, "`not_executed` without the whole rule of absence";
+    VerifyTooLong = "BS0379", Error, "an operation is followed for longer than its upstream knows it";
+    ForgottenTooSoon = "BS0380", Error, "an operation is forgotten too soon";
+    VerifyTimes = "BS0381", Error, "times of verification that do not fit together";
+    EffectRepeated = "BS0382", Error, "an effect that another layer repeats";
+    LedgerOfOne = "BS0383", Error, "several gateways, each with a ledger of its own";
+    EffectBody = "BS0384", Error, "a request body too large to be held whole";
+    EffectHeader = "BS0385", Error, "one header with two purposes";
 
     DenyStatus = "BS0360", Error, "a status that is no explicit no";
     AllowStatus = "BS0361", Error, "a status that is no explicit yes";
@@ -192,6 +215,12 @@ codes! {
     UnusedAuthorizer = "BS0550", Warning, "an authorizer that no route names";
     AuthorizerBehindRoute = "BS0551", Warning, "an authorizer that bears fewer requests than its routes admit";
     UnusedInstances = "BS0545", Warning, "several gateways and nothing to divide among them";
+    SharedScope = "BS0560", Warning, "all callers share operations";
+    SharedAccount = "BS0561", Warning, "tenants that may share an account upstream";
+    AlwaysAccepted = "BS0562", Warning, "202 for clients that did not ask for it";
+    BareAbsence = "BS0563", Warning, "an absence that a status alone shows";
+    NobodyAsks = "BS0564", Warning, "an unknown outcome that nothing finds out";
+    EffectNeighbour = "BS0565", Warning, "a dependency with effects to which others turn";
 
     Unmeasured = "BS0601", Note, "limits that no drill has measured";
     SameTargetOnly = "BS0602", Note, "a write withdraws copies of its own path only";

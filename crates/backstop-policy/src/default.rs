@@ -82,3 +82,21 @@ pub(crate) const CACHE_OPEN: Duration = Duration::from_secs(1);
 pub(crate) const CACHE_HEAD_BYTES: u64 = 64 << 10;
 pub(crate) const FILL_DEADLINE: Duration = Duration::from_secs(2);
 pub(crate) const FILL_WAITERS: u32 = 100;
+
+pub(crate) const OPERATION_HEADER: &str = "idempotency-key";
+pub(crate) const STATUS_TIMEOUT: Duration = Duration::from_secs(2);
+/// Five queries per second.
+pub(crate) const STATUS_INTERVAL: Duration = Duration::from_millis(200);
+pub(crate) const STATUS_CONCURRENCY: u32 = 4;
+pub(crate) const CONFIRMATIONS: u32 = 3;
+pub(crate) const SPACING: Duration = Duration::from_secs(60);
+pub(crate) const SAMPLE: u16 = 10;
+pub(crate) const VERIFY_FIRST: Duration = Duration::from_secs(1);
+pub(crate) const VERIFY_FACTOR: u32 = 2000;
+pub(crate) const VERIFY_CAP: Duration = Duration::from_secs(60);
+/// Or four fifths of what the upstream remembers, if that is less.
+pub(crate) const VERIFY_DEADLINE: Duration = Duration::from_secs(12 * 3600);
+pub(crate) const ATTENTION_POLL: Duration = Duration::from_secs(15 * 60);
+pub(crate) const EFFECT_BODY_BYTES: u64 = 256 << 10;
+pub(crate) const KEEP_BODY: Duration = Duration::from_secs(24 * 3600);
+pub(crate) const KEEP_TOMBSTONE: Duration = Duration::from_secs(30 * 24 * 3600);

@@ -45,18 +45,21 @@ mod shape;
 mod source;
 mod suggest;
 mod syntax;
+mod unavailable;
 mod value;
 mod waiver;
 
 pub use code::{Code, Severity};
 pub use diagnostic::{Counts, Diagnostic, Fix, Place, Related};
 pub use lines::Position;
+#[doc(hidden)]
+pub use load::parse_with_unavailable_classes;
 pub use load::{Loaded, Refused, Waived, load, parse};
 pub use reference::{json_schema, reference_page};
 pub use render::{render_human, render_json};
 pub use settings::{
     Address, AuthorizerSettings, CacheSettings, DependencySettings, EvidenceSettings, GatewaySettings,
-    HeaderEdits, HostHeader, HostPattern, IpRange, Limits, MatchRule, Method, PartSettings, ProbeSettings,
-    RouteLimits, RouteSettings, Segment, StoreSettings, Template,
+    HeaderEdits, HostHeader, HostPattern, IpRange, Ledger, Limits, MatchRule, Method, PartSettings,
+    ProbeSettings, RouteLimits, RouteSettings, Segment, StoreSettings, Template,
 };
 pub use source::{Disk, FileSource, NoFiles, Source, SourceMap};

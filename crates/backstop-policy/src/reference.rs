@@ -80,6 +80,7 @@ fn subsection(page: &mut String, path: &str, shape: &Shape) {
         | Shape::NumberOrText { .. }
         | Shape::Integer { .. }
         | Shape::Boolean
+        | Shape::Literal
         | Shape::Choice(_) => {}
     }
 }

@@ -73,6 +73,15 @@ pub struct StoreSettings {
     pub memory_bytes: u64,
     /// Disk for copies, in bytes; 0 keeps them in memory only. Default 1 GiB.
     pub disk_bytes: u64,
+    /// Where operations are written; `None` where no route has any.
+    pub ledger: Option<Ledger>,
+}
+
+/// Where operations are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ledger {
+    /// A file of its own in the folder of the store.
+    Sqlite,
 }
 
 /// `[dependency.NAME]`: what is called.

@@ -77,8 +77,8 @@ url     = "https://catalog.internal"
 connect = "500ms"
 tls     = { verify = false }
 
-[route.pay.effect]
-match = "POST /payments"
+[store]
+ledger = "postgresql"
 
 [route.page.direct]
 match      = ["GET /p/{id}", "GET /p/{id*}/x", "get /q"]
@@ -132,11 +132,11 @@ withdraws  = ["pages", "page"]
        |
        = help: remove it; a rule that cannot be kept is never ignored silently
 
-    error[BS0106]: the class `effect`: not available in this version
-      --> policy.toml:15:12
+    error[BS0106]: a ledger in PostgreSQL: not available in this version
+      --> policy.toml:16:10
        |
-    15 | [route.pay.effect]
-       |            ^^^^^^
+    16 | ledger = "postgresql"
+       |          ^^^^^^^^^^^^
        |
        = help: remove it; a rule that cannot be kept is never ignored silently
 

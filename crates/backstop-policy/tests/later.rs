@@ -7,14 +7,10 @@ use support::{diagnosed, errors, refused};
 
 #[test]
 fn everything_of_a_later_version_is_named_as_such() {
-    refused("[route.x.effect]\nmatch = \"GET /x\"\n", Code::NotAvailable);
-    for class in ["direct", "public_read", "cached_read", "optional", "composed", "guarded"] {
-        for key in ["mode", "operation_id"] {
-            let route = format!("[route.x.{class}]\nmatch = \"GET /x\"\n{key} = {{}}\n");
-            let codes = errors(&route);
-            assert!(codes.contains(&Code::NotAvailable), "{class} {key}: {codes:?}");
-            assert!(!codes.contains(&Code::UnknownKey), "{class} {key}: {codes:?}");
-        }
+    for class in ["direct", "public_read", "cached_read", "optional", "composed", "guarded", "effect"] {
+        let codes = errors(&format!("[route.x.{class}]\nmatch = \"GET /x\"\nmode = {{}}\n"));
+        assert!(codes.contains(&Code::NotAvailable), "{class}: {codes:?}");
+        assert!(!codes.contains(&Code::UnknownKey), "{class}: {codes:?}");
     }
     refused("[dependency.catalog]\nurl = \"http://x\"\ntls = {}\n", Code::NotAvailable);
     for key in ["jwks", "tls"] {

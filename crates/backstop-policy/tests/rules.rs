@@ -444,7 +444,7 @@ fn classes() {
     refused("[route.x]\n", Code::RouteClass);
     refused("[route.x.publicread]\n", Code::RouteClass);
     refused(&(direct("") + "\n" + &read("")), Code::RouteClass);
-    refused(&(direct("") + "\n[route.x.effect]\n"), Code::NotAvailable);
+    refused(&(direct("") + "\n[route.x.effect]\n"), Code::RouteClass);
     refused("[route]\nx = 1\n", Code::WrongType);
     refused("[route]\n", Code::Empty);
 }

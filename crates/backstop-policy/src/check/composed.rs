@@ -183,6 +183,7 @@ fn never_a_part(table: &RouteTable) -> Option<(&'static str, &'static str)> {
         | RouteTable::CachedRead(_)
         | RouteTable::Optional(_)
         | RouteTable::Guarded(_) => None,
+        RouteTable::Effect(_) => Some(("has effects, and a part is a read", "ask a route that reads")),
         RouteTable::Composed(_) => {
             Some(("is composed itself, and parts do not nest", "name its parts here one by one"))
         }

@@ -39,7 +39,7 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
     }
 }
 
-fn repeated<'a, T: 'a>(
+pub(super) fn repeated<'a, T: 'a>(
     entries: impl Iterator<Item = &'a At<T>>,
     name: impl Fn(&At<T>) -> String,
     cx: &mut Context<'_>,

@@ -11,6 +11,7 @@ mod breaker;
 mod caches;
 mod composed;
 mod copies;
+mod effects;
 mod evidence;
 mod headers;
 mod keys;
@@ -60,6 +61,7 @@ pub(crate) fn run(file: &File, files: &dyn FileSource, cx: &mut Context<'_>) -> 
     limits::check(&view, cx);
     copies::check(&view, cx);
     caches::check(&view, cx);
+    effects::check(&view, cx);
     unused::check(&view, cx);
     resources::check(&view, cx);
     recovery::check(&view, cx);

@@ -67,14 +67,10 @@ fn declared(view: &View<'_>, cx: &mut Context<'_>) {
 
 fn store(view: &View<'_>, cx: &mut Context<'_>) {
     let Some(store) = view.store() else { return };
-    if let Some(ledger) = &store.ledger {
+    if let Some(ledger) = store.ledger.as_ref().filter(|_| !view.has_effects()) {
         cx.report(
-            Finding::new(
-                Code::UnusedLedger,
-                ledger.bytes.clone(),
-                "no route of this version writes operations",
-            )
-            .help("leave it out until a route of the class `effect` needs it"),
+            Finding::new(Code::UnusedLedger, ledger.bytes.clone(), "no route writes operations")
+                .help("leave it out until a route of the class `effect` needs it"),
         );
     }
     if let Some(path) = &store.path {
@@ -82,7 +78,8 @@ fn store(view: &View<'_>, cx: &mut Context<'_>) {
             path.value.0.strip_prefix(*folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         if TEMPORARY.iter().any(below) {
-            let message = format!("`{}` may be emptied at any restart, and the copies with it", path.value.0);
+            let lost = if view.has_effects() { "the copies and the operations" } else { "the copies" };
+            let message = format!("`{}` may be emptied at any restart, and {lost} with it", path.value.0);
             cx.report(
                 Finding::new(Code::TemporaryStore, path.bytes.clone(), message)
                     .help("use a folder that lasts, such as `/var/lib/backstop`, or `disk = \"0\"` to keep copies in memory"),

@@ -5,8 +5,9 @@ use std::ops::Range;
 use crate::default;
 use crate::read::{At, Context, List, OneOrMany};
 use crate::shape::{
-    AlternativeTable, AuthorizerTable, CachedReadTable, Common, ComposedTable, DependencyTable, File,
-    GatewayTable, KeptTable, OptionalTable, ResourceTable, RetryTable, RouteEntry, RouteTable, StoreTable,
+    AlternativeTable, AuthorizerTable, CachedReadTable, Common, ComposedTable, DependencyTable, EffectTable,
+    File, GatewayTable, KeptTable, OptionalTable, ResourceTable, RetryTable, RouteEntry, RouteTable,
+    StoreTable,
 };
 use crate::value::{Address, Language, MatchRule, Method, Name, PositiveTime, Template};
 
@@ -87,6 +88,11 @@ impl<'a> View<'a> {
         self.routes().find(|route| *route.name.value.0 == *name)
     }
 
+    /// Whether a route writes operations.
+    pub(crate) fn has_effects(&self) -> bool {
+        self.routes().any(|route| route.effect().is_some())
+    }
+
     /// The dependency that a route asks first, if it is defined.
     pub(crate) fn dependency_of(&self, route: RouteView<'a>) -> Option<DependencyView<'a>> {
         self.dependency(&route.common().dependency.as_ref()?.value)
@@ -142,7 +148,7 @@ impl<'a> RouteView<'a> {
 
     /// Whether its class has no alternative at all, and so may write.
     pub(crate) fn may_write(&self) -> bool {
-        matches!(&self.entry.table, RouteTable::Direct(_) | RouteTable::Guarded(_))
+        matches!(&self.entry.table, RouteTable::Direct(_) | RouteTable::Guarded(_) | RouteTable::Effect(_))
     }
 
     /// Whether it is `guarded`.
@@ -155,6 +161,7 @@ impl<'a> RouteView<'a> {
         match &self.entry.table {
             RouteTable::Direct(table) => table.withdraws.as_ref(),
             RouteTable::Guarded(table) => table.withdraws.as_ref(),
+            RouteTable::Effect(table) => table.withdraws.as_ref(),
             RouteTable::PublicRead(_)
             | RouteTable::CachedRead(_)
             | RouteTable::Optional(_)
@@ -170,7 +177,8 @@ impl<'a> RouteView<'a> {
             RouteTable::Direct(_)
             | RouteTable::Optional(_)
             | RouteTable::Composed(_)
-            | RouteTable::Guarded(_) => None,
+            | RouteTable::Guarded(_)
+            | RouteTable::Effect(_) => None,
         }
     }
 
@@ -181,7 +189,8 @@ impl<'a> RouteView<'a> {
             | RouteTable::PublicRead(_)
             | RouteTable::Optional(_)
             | RouteTable::Composed(_)
-            | RouteTable::Guarded(_) => None,
+            | RouteTable::Guarded(_)
+            | RouteTable::Effect(_) => None,
         }
     }
 
@@ -193,7 +202,8 @@ impl<'a> RouteView<'a> {
             RouteTable::Direct(_)
             | RouteTable::Optional(_)
             | RouteTable::Composed(_)
-            | RouteTable::Guarded(_) => None,
+            | RouteTable::Guarded(_)
+            | RouteTable::Effect(_) => None,
         }
     }
 
@@ -204,7 +214,8 @@ impl<'a> RouteView<'a> {
             | RouteTable::PublicRead(_)
             | RouteTable::CachedRead(_)
             | RouteTable::Composed(_)
-            | RouteTable::Guarded(_) => None,
+            | RouteTable::Guarded(_)
+            | RouteTable::Effect(_) => None,
         }
     }
 
@@ -215,6 +226,19 @@ impl<'a> RouteView<'a> {
             | RouteTable::PublicRead(_)
             | RouteTable::CachedRead(_)
             | RouteTable::Optional(_)
+            | RouteTable::Guarded(_)
+            | RouteTable::Effect(_) => None,
+        }
+    }
+
+    pub(crate) fn effect(&self) -> Option<&'a EffectTable> {
+        match &self.entry.table {
+            RouteTable::Effect(table) => Some(table),
+            RouteTable::Direct(_)
+            | RouteTable::PublicRead(_)
+            | RouteTable::CachedRead(_)
+            | RouteTable::Optional(_)
+            | RouteTable::Composed(_)
             | RouteTable::Guarded(_) => None,
         }
     }
@@ -228,6 +252,7 @@ impl<'a> RouteView<'a> {
             RouteTable::Optional(_) => "optional",
             RouteTable::Composed(_) => "composed",
             RouteTable::Guarded(_) => "guarded",
+            RouteTable::Effect(_) => "effect",
         }
     }
 
@@ -237,7 +262,10 @@ impl<'a> RouteView<'a> {
             RouteTable::PublicRead(table) => table.kept.languages.as_ref(),
             RouteTable::CachedRead(table) => table.kept.languages.as_ref(),
             RouteTable::Optional(table) => table.languages.as_ref(),
-            RouteTable::Direct(_) | RouteTable::Composed(_) | RouteTable::Guarded(_) => None,
+            RouteTable::Direct(_)
+            | RouteTable::Composed(_)
+            | RouteTable::Guarded(_)
+            | RouteTable::Effect(_) => None,
         }
     }
 
@@ -254,7 +282,10 @@ impl<'a> RouteView<'a> {
 
     pub(crate) fn retry(&self) -> Option<&'a At<RetryTable>> {
         match &self.entry.table {
-            RouteTable::Direct(_) | RouteTable::Composed(_) | RouteTable::Guarded(_) => None,
+            RouteTable::Direct(_)
+            | RouteTable::Composed(_)
+            | RouteTable::Guarded(_)
+            | RouteTable::Effect(_) => None,
             RouteTable::PublicRead(table) => table.kept.retry.as_ref(),
             RouteTable::CachedRead(table) => table.kept.retry.as_ref(),
             RouteTable::Optional(table) => table.retry.as_ref(),
@@ -264,7 +295,10 @@ impl<'a> RouteView<'a> {
     /// The other dependency that it asks, if any.
     pub(crate) fn alternative(&self) -> Option<&'a At<AlternativeTable>> {
         match &self.entry.table {
-            RouteTable::Direct(_) | RouteTable::Composed(_) | RouteTable::Guarded(_) => None,
+            RouteTable::Direct(_)
+            | RouteTable::Composed(_)
+            | RouteTable::Guarded(_)
+            | RouteTable::Effect(_) => None,
             RouteTable::PublicRead(table) => table.kept.alternative.as_ref(),
             RouteTable::CachedRead(table) => table.kept.alternative.as_ref(),
             RouteTable::Optional(table) => table.alternative.as_ref(),

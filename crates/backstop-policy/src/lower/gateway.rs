@@ -3,7 +3,7 @@
 use backstop_engine::policy::Mode;
 
 use crate::default;
-use crate::settings::{GatewaySettings, Limits, RouteLimits, StoreSettings};
+use crate::settings::{GatewaySettings, Ledger, Limits, RouteLimits, StoreSettings};
 use crate::shape::{GatewayTable, LimitsTable, RouteLimitsTable, StoreTable};
 
 pub(super) fn gateway(table: Option<&GatewayTable>) -> GatewaySettings {
@@ -66,14 +66,17 @@ pub(super) fn route_limits(table: Option<&RouteLimitsTable>, otherwise: RouteLim
     }
 }
 
-pub(super) fn store(table: Option<&StoreTable>) -> StoreSettings {
+/// `has_effects`: whether a route writes operations.
+pub(super) fn store(table: Option<&StoreTable>, has_effects: bool) -> StoreSettings {
     let path = table.and_then(|table| table.path.as_ref());
     let snapshots = table.and_then(|table| table.snapshots.as_ref()).map(|snapshots| &snapshots.value);
     let memory = snapshots.and_then(|snapshots| snapshots.memory.as_ref());
     let disk = snapshots.and_then(|snapshots| snapshots.disk.as_ref());
+    let ledger = table.and_then(|table| table.ledger.as_ref());
     StoreSettings {
         path: path.map_or(default::STORE_PATH.into(), |path| path.value.0.clone()),
         memory_bytes: memory.map_or(default::STORE_MEMORY, |size| size.value.0),
         disk_bytes: disk.map_or(default::STORE_DISK, |size| size.value.0),
+        ledger: has_effects.then(|| ledger.map_or(Ledger::Sqlite, |choice| choice.value.0)),
     }
 }

@@ -8,11 +8,11 @@ use backstop_engine::policy::{
 };
 
 use super::gateway::route_limits;
-use super::{authorizer, cache, composed, origin, position, second, statuses};
+use super::{authorizer, cache, composed, effect, origin, position, second, statuses};
 use crate::check::{Evidence, RouteView, StandIn, View};
 use crate::default;
 use crate::read::{At, List};
-use crate::settings::{GatewaySettings, HeaderEdits, RouteSettings};
+use crate::settings::{GatewaySettings, HeaderEdits, RouteLimits, RouteSettings};
 use crate::shape::{CorrectTable, HeaderEditsTable, KeptTable, RouteTable};
 use crate::value::Language;
 
@@ -29,7 +29,10 @@ impl Lowering<'_> {
     pub(super) fn engine(&self, stand_in: Option<StandIn>, verified: Option<&Evidence>) -> Route {
         let common = self.route.common();
         let lane = match &self.route.entry.table {
-            RouteTable::Direct(_) | RouteTable::Composed(_) | RouteTable::Guarded(_) => None,
+            RouteTable::Direct(_)
+            | RouteTable::Composed(_)
+            | RouteTable::Guarded(_)
+            | RouteTable::Effect(_) => None,
             RouteTable::PublicRead(table) => table.kept.fallback_in_flight.as_ref(),
             RouteTable::CachedRead(table) => table.kept.fallback_in_flight.as_ref(),
             RouteTable::Optional(table) => table.fallback_in_flight.as_ref(),
@@ -73,16 +76,25 @@ impl Lowering<'_> {
             strip_prefix: common.strip_prefix.as_ref().map(|prefix| prefix.value.0.clone()),
             request_headers: edits(common.request_headers.as_ref()),
             response_headers: edits(common.response_headers.as_ref()),
-            limits: route_limits(
-                common.limits.as_ref().map(|limits| &limits.value),
-                self.gateway.limits.route,
-            ),
+            limits: self.limits(),
             withdraws: self.withdraws(),
             parts: composed::settings(self.view, self.route),
             verifies: common.authorizer.is_some(),
             ignore_cookie: ignore_cookie.is_some_and(|ignore| ignore.value),
             evidence: verified.and_then(|evidence| second::evidence(self.route, evidence)),
             origin: self.route.entry.at.origin,
+        }
+    }
+
+    fn limits(&self) -> RouteLimits {
+        let common = self.route.common();
+        let of_gateway = self.gateway.limits.route;
+        let limits = route_limits(common.limits.as_ref().map(|limits| &limits.value), of_gateway);
+        match self.route.effect() {
+            Some(_) => {
+                RouteLimits { body_bytes: effect::body_bytes(common, of_gateway.body_bytes), ..limits }
+            }
+            None => limits,
         }
     }
 
@@ -121,6 +133,8 @@ impl Lowering<'_> {
             }
             RouteTable::Composed(_) => RouteClass::Composed(composed::rules(self.view, self.route)),
             RouteTable::Guarded(_) => RouteClass::Guarded,
+            // The engine has no class for it yet; what it decides by is in `Loaded::effects`.
+            RouteTable::Effect(_) => RouteClass::Direct(Direct::default()),
         }
     }
 
@@ -139,7 +153,10 @@ impl Lowering<'_> {
             ..RouteOrigins::default()
         };
         match &self.route.entry.table {
-            RouteTable::Direct(_) | RouteTable::Composed(_) | RouteTable::Guarded(_) => origins,
+            RouteTable::Direct(_)
+            | RouteTable::Composed(_)
+            | RouteTable::Guarded(_)
+            | RouteTable::Effect(_) => origins,
             RouteTable::PublicRead(_) | RouteTable::CachedRead(_) => RouteOrigins {
                 alternative: origin(self.route.max_age()),
                 correct: origin(self.route.kept().and_then(|kept| kept.correct.as_ref())),

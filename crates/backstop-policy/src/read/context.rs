@@ -108,6 +108,10 @@ impl<'a> Context<'a> {
                 | Code::AtLeastOne
                 | Code::RecoveryWithoutBreaker
                 | Code::ProbesNeverGo
+                | Code::ScopeNotVerified
+                | Code::NeedsStatusQuery
+                | Code::NobodyFollows
+                | Code::AbsenceNotWhole
         );
         about_absence
             || diagnostic.severity() < Severity::Error

@@ -13,6 +13,8 @@ pub(crate) enum Shape {
     Integer { min: u64, max: u64 },
     /// `true` or `false`.
     Boolean,
+    /// A string, a whole number, `true` or `false`.
+    Literal,
     /// One of these strings.
     Choice(&'static [&'static str]),
     /// A list.
@@ -67,6 +69,7 @@ impl Shape {
             }
             Shape::Integer { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
             Shape::Boolean => json!({ "type": "boolean" }),
+            Shape::Literal => json!({ "type": ["string", "integer", "boolean"] }),
             Shape::Choice(allowed) => json!({ "enum": allowed }),
             Shape::List(entry) => json!({ "type": "array", "items": entry.schema() }),
             Shape::OneOrMany(entry) => {
@@ -106,6 +109,7 @@ impl Shape {
             Shape::Integer { min, max } if *max >= u64::from(u32::MAX) => format!("integer from {min}"),
             Shape::Integer { min, max } => format!("integer from {min} to {max}"),
             Shape::Boolean => "`true` or `false`".to_owned(),
+            Shape::Literal => "string, integer, `true` or `false`".to_owned(),
             Shape::Choice(allowed) => {
                 allowed.iter().map(|text| format!("`\"{text}\"`")).collect::<Vec<_>>().join(" or ")
             }

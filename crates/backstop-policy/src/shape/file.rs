@@ -10,16 +10,17 @@ use crate::read::Need::{Default, Required};
 use crate::read::{At, Context, Elsewhere, Field, Named, Need, Node, Reader, Shape, Table, Value, table};
 use crate::shape::{
     AuthorizerTable, CachedReadTable, CheckTable, Common, ComposedRoute, ComposedTable, DependencyTable,
-    DirectTable, GatewayTable, GuardedTable, OptionalTable, PublicReadTable, ResourceTable, StoreTable,
+    DirectTable, EffectTable, GatewayTable, GuardedTable, OptionalTable, PublicReadTable, ResourceTable,
+    StoreTable,
 };
-use crate::suggest;
+use crate::{suggest, unavailable};
 
 table! {
     /// A policy: what a gateway answers while something that it depends on is broken.
     struct File {
         /// The process as a whole.
         "gateway" gateway: GatewayTable = Required;
-        /// Where copies are kept.
+        /// Where copies and operations are kept.
         "store" store: StoreTable = Default("as its keys say");
         /// What several dependencies share, by name.
         "resource" resource: Named<ResourceTable> = Default("none");
@@ -27,7 +28,7 @@ table! {
         "dependency" dependency: Named<DependencyTable> = Required;
         /// Who says whether a caller may, by name. No dependency has the same name.
         "authorizer" authorizer: Named<AuthorizerTable> = Default("none");
-        /// What is answered, by name; below the name, exactly one class: `direct`, `public_read`, `cached_read`, `optional`, `composed` or `guarded`.
+        /// What is answered, by name; below the name, exactly one class: `direct`, `public_read`, `cached_read`, `optional`, `composed`, `guarded` or `effect`.
         "route" route: Named<RouteEntry> = Required;
         /// How warnings are treated.
         "check" check: CheckTable = Default("nothing is waived");
@@ -55,6 +56,7 @@ pub(crate) enum RouteTable {
     Optional(Box<OptionalTable>),
     Composed(Box<ComposedRoute>),
     Guarded(Box<GuardedTable>),
+    Effect(Box<EffectTable>),
 }
 
 impl RouteEntry {
@@ -67,12 +69,13 @@ impl RouteEntry {
             RouteTable::Optional(table) => &table.common,
             RouteTable::Composed(route) => &route.common,
             RouteTable::Guarded(table) => &table.common,
+            RouteTable::Effect(table) => &table.common,
         }
     }
 }
 
-const CLASSES: [&str; 6] = ["direct", "public_read", "cached_read", "optional", "composed", "guarded"];
-const LATER_CLASSES: [(&str, &str); 1] = [("effect", "the class `effect`")];
+const CLASSES: [&str; 7] =
+    ["direct", "public_read", "cached_read", "optional", "composed", "guarded", "effect"];
 
 /// Why a key of another class has no place in `direct`.
 const NOT_DIRECT: [(&str, &str); 2] = [
@@ -83,10 +86,38 @@ const NOT_DIRECT: [(&str, &str); 2] = [
     ),
 ];
 
+/// Why a key of another class has no place in `effect`.
+const NOT_EFFECT: [(&str, &str); 12] = [
+    ("retry", SENT_ONCE),
+    ("alternative", SENT_ONCE),
+    ("fill", NO_COPY),
+    ("cache", NO_COPY),
+    ("local_copy", NO_COPY),
+    ("max_age", NO_COPY),
+    ("key", NO_COPY),
+    ("gone", NO_COPY),
+    ("fallback_in_flight", NO_COPY),
+    ("otherwise", NO_COPY),
+    ("unavailable_status", NO_COPY),
+    ("idle", "what has an effect is held whole, its request and its answer, so that both can be proved"),
+];
+const SENT_ONCE: &str =
+    "an effect is sent once, whatever happens: what is sent again, here or elsewhere, may be a second one";
+const NO_COPY: &str = "nothing stands in for an effect: that would be an invented success";
+
 /// Which classes have this key.
 fn classes_with(key: &str) -> Option<Elsewhere> {
+    elsewhere(key, &NOT_DIRECT)
+}
+
+/// The same for an `effect`.
+fn classes_with_instead_of_effect(key: &str) -> Option<Elsewhere> {
+    elsewhere(key, &NOT_EFFECT)
+}
+
+fn elsewhere(key: &str, reasons: &[(&str, &'static str)]) -> Option<Elsewhere> {
     // Made once: a file may hold very many unknown keys.
-    static KEYS: LazyLock<[Vec<&str>; 6]> = LazyLock::new(|| {
+    static KEYS: LazyLock<[Vec<&str>; 7]> = LazyLock::new(|| {
         [
             DirectTable::fields(),
             PublicReadTable::fields(),
@@ -94,6 +125,7 @@ fn classes_with(key: &str) -> Option<Elsewhere> {
             OptionalTable::fields(),
             ComposedTable::fields(),
             GuardedTable::fields(),
+            EffectTable::fields(),
         ]
         .map(|fields| fields.iter().map(|field| field.key).collect())
     });
@@ -104,7 +136,7 @@ fn classes_with(key: &str) -> Option<Elsewhere> {
         [one] => format!("the class `{one}`"),
         many => format!("the classes {}", suggest::listed(many.iter().copied())),
     };
-    let why = NOT_DIRECT.iter().find(|(name, _)| *name == key).map(|(_, why)| *why);
+    let why = reasons.iter().find(|(name, _)| *name == key).map(|(_, why)| *why);
     Some(Elsewhere { place, why })
 }
 
@@ -127,7 +159,6 @@ impl Value for RouteEntry {
             };
             let origin = cx.origin(&path, bytes.clone());
             reader.known(&CLASSES);
-            reader.later(&LATER_CLASSES);
             reader.finish(cx);
             return Some(RouteEntry { table: read?, at: At { value: (), bytes, origin } });
         }
@@ -136,8 +167,12 @@ impl Value for RouteEntry {
     }
 
     fn shape() -> Shape {
-        let field =
-            |key, shape: Shape, about: String| Field { key, about, need: Need::Default("none"), shape };
+        let field = |key, shape: Shape, mut about: String| {
+            if unavailable::CLASSES.contains(&key) {
+                about = format!("{about} {}", unavailable::ABOUT);
+            }
+            Field { key, about, need: Need::Default("none"), shape }
+        };
         Shape::OneOf(vec![
             field(CLASSES[0], DirectTable::table_shape(), DirectTable::about()),
             field(CLASSES[1], PublicReadTable::table_shape(), PublicReadTable::about()),
@@ -145,8 +180,14 @@ impl Value for RouteEntry {
             field(CLASSES[3], OptionalTable::table_shape(), OptionalTable::about()),
             field(CLASSES[4], ComposedTable::table_shape(), ComposedTable::about()),
             field(CLASSES[5], GuardedTable::table_shape(), GuardedTable::about()),
+            field(CLASSES[6], EffectTable::table_shape(), EffectTable::about()),
         ])
     }
+}
+
+/// The classes that this version keeps.
+fn available() -> impl Iterator<Item = &'static str> {
+    CLASSES.into_iter().filter(|class| !unavailable::CLASSES.contains(class))
 }
 
 fn read_class(class: &str, node: Node<'_>, cx: &mut Context<'_>) -> Option<RouteTable> {
@@ -161,6 +202,10 @@ fn read_class(class: &str, node: Node<'_>, cx: &mut Context<'_>) -> Option<Route
         "optional" => {
             OptionalTable::read_table(node, classes_with, cx).map(Box::new).map(RouteTable::Optional)
         }
+        "effect" => {
+            let table = EffectTable::read_table(node, classes_with_instead_of_effect, cx);
+            table.map(Box::new).map(RouteTable::Effect)
+        }
         "guarded" => GuardedTable::read_table(node, classes_with, cx).map(Box::new).map(RouteTable::Guarded),
         _ => {
             let table = ComposedTable::read_table(node, classes_with, cx);
@@ -171,7 +216,7 @@ fn read_class(class: &str, node: Node<'_>, cx: &mut Context<'_>) -> Option<Route
 
 type Entry<'a> = (&'a toml::Spanned<std::borrow::Cow<'a, str>>, &'a toml::Spanned<DeValue<'a>>);
 
-/// Reports a route that has no class, several, or one of a later version.
+/// Reports a route that has no class, or several.
 fn report_classes(node: Node<'_>, given: &[Entry<'_>], cx: &mut Context<'_>) {
     let DeValue::Table(table) = node.get() else { return };
     if let [first, rest @ ..] = given
@@ -189,11 +234,8 @@ fn report_classes(node: Node<'_>, given: &[Entry<'_>], cx: &mut Context<'_>) {
     let mut explained = false;
     for (key, value) in table.iter() {
         let word = key.get_ref().as_ref();
-        if let Some((_, what)) = LATER_CLASSES.iter().find(|(class, _)| *class == word) {
-            cx.report(crate::read::not_available(key.span(), what));
-            explained = true;
-        } else if cx.has_room()
-            && let (DeValue::Table(_), Some(close)) = (value.get_ref(), suggest::closest(word, CLASSES))
+        if cx.has_room()
+            && let (DeValue::Table(_), Some(close)) = (value.get_ref(), suggest::closest(word, available()))
         {
             let finding =
                 Finding::new(Code::RouteClass, key.span(), format!("`{word}` is not a route class"));
@@ -206,7 +248,7 @@ fn report_classes(node: Node<'_>, given: &[Entry<'_>], cx: &mut Context<'_>) {
         cx.report(Finding::new(Code::RouteClass, node.bytes(), message).help(format!(
             "write `[{}.CLASS]` with one of {}",
             node.path,
-            suggest::listed(CLASSES)
+            suggest::listed(available())
         )));
     }
 }

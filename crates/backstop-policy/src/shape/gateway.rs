@@ -59,7 +59,7 @@ table! {
     /// Limits that a route may set for itself.
     struct RouteLimitsTable {
         /// Largest request body.
-        "body" body: PositiveSize = Default("`\"1 MiB\"`, in a route the gateway's");
+        "body" body: PositiveSize = Default("`\"1 MiB\"`, in a route the gateway's, in one of the class `effect` at most `\"256 KiB\"`");
         /// Longest time in which a request body arrives.
         "body_time" body_time: PositiveTime = Default("`\"30s\"`, in a route the gateway's");
         /// Longest time for which what is ready of a reply waits for a client that does not take it. It starts anew each

@@ -9,6 +9,7 @@ mod cache;
 mod check;
 mod composed;
 mod dependency;
+mod effect;
 mod evidence;
 mod file;
 mod gateway;
@@ -17,6 +18,7 @@ mod resource;
 mod route;
 mod second;
 mod store;
+mod verify;
 
 pub(crate) use authorizer::AuthorizerTable;
 pub(crate) use breaker::{BreakerTable, GreenTable, ProbeTable, RecoveryTable, RedTable};
@@ -24,6 +26,7 @@ pub(crate) use cache::{CacheTable, FillTable, LocalCopyTable};
 pub(crate) use check::{CheckTable, WaiverTable};
 pub(crate) use composed::{ComposedRoute, ComposedTable, PartTable};
 pub(crate) use dependency::DependencyTable;
+pub(crate) use effect::EffectTable;
 pub(crate) use evidence::EvidenceTable;
 pub(crate) use file::{File, RouteEntry, RouteTable};
 pub(crate) use gateway::{GatewayTable, LimitsTable, RouteLimitsTable};
@@ -35,3 +38,6 @@ pub(crate) use route::{
 };
 pub(crate) use second::{AlternativeTable, RetryTable};
 pub(crate) use store::StoreTable;
+pub(crate) use verify::{
+    AbsenceTable, AnswerTable, OutcomeTable, RefusedTable, StatusQueryTable, VerifyTable,
+};

@@ -48,7 +48,6 @@ table! {
     }
     later {
         "mode" => "a mode of its own for a route (`mode`)";
-        "operation_id" => "operations (`operation_id`)";
     }
 }
 

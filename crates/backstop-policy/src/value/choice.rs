@@ -1,6 +1,7 @@
 //! Closed sets of words.
 
 use backstop_engine::health::Forced;
+use backstop_engine::policy::effect::{KeyForm, UnknownAnswer};
 use backstop_engine::policy::{AfterRestart, Incorrect, UnavailableStatus};
 use backstop_engine::retry::Owner;
 use toml::de::DeValue;
@@ -8,6 +9,7 @@ use toml::de::DeValue;
 use crate::code::Code;
 use crate::diagnostic::Finding;
 use crate::read::{Context, Node, Shape, Value, not_available};
+use crate::settings::Ledger;
 use crate::suggest;
 
 macro_rules! choice {
@@ -66,8 +68,27 @@ choice! {
 }
 choice! {
     /// Where operations are written.
-    LedgerChoice(()) { "sqlite" => (), }
+    LedgerChoice(Ledger) { "sqlite" => Ledger::Sqlite, }
     later { "postgresql" => "a ledger in PostgreSQL" }
+}
+choice! {
+    /// What the upstream gets as an operation's key.
+    KeyFormChoice(KeyForm) { "client" => KeyForm::Client, "derived" => KeyForm::Derived, }
+}
+choice! {
+    /// What the client gets while the outcome is unknown.
+    UnknownAnswerChoice(UnknownAnswer) {
+        "auto" => UnknownAnswer::Auto,
+        "accepted" => UnknownAnswer::Accepted,
+    }
+}
+choice! {
+    /// Whether answers of operations are kept.
+    StoreBodyChoice(bool) { "redacted" => true, "none" => false, }
+}
+choice! {
+    /// Whether confirmed absence says that an operation was not executed.
+    VerdictChoice(bool) { "attention" => false, "not_executed" => true, }
 }
 
 /// The word at this node if it is allowed, else a finding.

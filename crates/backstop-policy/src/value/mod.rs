@@ -10,15 +10,18 @@ mod host;
 mod json;
 mod key_part;
 mod language;
+mod literal;
 mod matching;
 mod name;
 mod net;
 mod number;
+mod operation;
 mod percent;
 mod probe_path;
 mod rate;
 mod redis_url;
 mod status;
+mod status_path;
 mod text;
 mod time;
 
@@ -27,8 +30,8 @@ pub(crate) use amount::{
 };
 pub(crate) use authorizer::{AuthorizerUrl, PrincipalField, Sign, TellingHeader};
 pub(crate) use choice::{
-    AfterRestartChoice, IncorrectChoice, LedgerChoice, ModeChoice, RetryOwnerChoice, StateChoice,
-    UnavailableChoice,
+    AfterRestartChoice, IncorrectChoice, KeyFormChoice, LedgerChoice, ModeChoice, RetryOwnerChoice,
+    StateChoice, StoreBodyChoice, UnavailableChoice, UnknownAnswerChoice, VerdictChoice,
 };
 pub(crate) use date::Date;
 pub(crate) use factor::{Factor, factor_text};
@@ -38,15 +41,18 @@ pub use host::HostPattern;
 pub(crate) use json::{Pointer, is_json, one_json_value};
 pub(crate) use key_part::KeyPartText;
 pub(crate) use language::Language;
+pub(crate) use literal::LiteralValue;
 pub use matching::{MatchRule, Method, Segment, Template};
 pub(crate) use matching::{PartPath, PathPrefix};
 pub(crate) use name::Name;
 pub use net::{Address, IpRange};
 pub(crate) use net::{Listen, Url};
+pub(crate) use operation::{EchoText, OperationKey, ScopeText};
 pub(crate) use percent::{Percent, PositivePercent, percent_text};
 pub(crate) use probe_path::ProbePath;
 pub(crate) use rate::Rate;
 pub(crate) use redis_url::RedisUrl;
 pub(crate) use status::{DeclaredStatus, GoneStatus, Status};
+pub(crate) use status_path::StatusPath;
 pub(crate) use text::{MediaType, Text};
 pub(crate) use time::{PositiveTime, Time};

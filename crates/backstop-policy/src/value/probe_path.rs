@@ -48,7 +48,7 @@ impl Scalar for ProbePath {
 
 /// Whether this character may stand there: `pchar` and `/` (RFC 3986 section 3.3), the `?` before the query, and in the
 /// query (section 3.4) any further one.
-fn may_stand(text: &str, at: usize, c: char) -> bool {
+pub(super) fn may_stand(text: &str, at: usize, c: char) -> bool {
     match c {
         '%' => {
             let digits = text.as_bytes().get(at + 1..at + 3);

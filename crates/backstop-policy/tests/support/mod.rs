@@ -6,7 +6,9 @@ use std::io;
 use std::path::Path;
 
 use backstop_engine::time::Wall;
-use backstop_policy::{Code, Diagnostic, FileSource, Loaded, Severity, parse, render_human};
+use backstop_policy::{
+    Code, Diagnostic, FileSource, Loaded, Severity, parse, parse_with_unavailable_classes, render_human,
+};
 
 /// The files that policies in tests may name.
 pub(crate) struct Files;
@@ -86,6 +88,13 @@ pub(crate) fn parsed(fragment: &str) -> (String, Result<Loaded, Vec<Diagnostic>>
     (text, result)
 }
 
+/// As [`parsed`], with the classes that this version reads and checks but does not accept yet.
+pub(crate) fn parsed_with_all_classes(fragment: &str) -> (String, Result<Loaded, Vec<Diagnostic>>) {
+    let text = completed(fragment);
+    let result = parse_with_unavailable_classes(&text, "policy.toml", &Files);
+    (text, result)
+}
+
 /// Everything said about a completed fragment, whether it is accepted or not.
 pub(crate) fn diagnosed(fragment: &str) -> (String, Vec<Diagnostic>) {
     let (text, result) = parsed(fragment);
@@ -139,4 +148,49 @@ pub(crate) fn errors(fragment: &str) -> Vec<Code> {
 #[track_caller]
 pub(crate) fn refused(fragment: &str, code: Code) {
     assert_eq!(errors(fragment), [code], "{fragment}");
+}
+
+/// An authorizer that names whom it verified.
+pub(crate) const AUTHORIZER: &str = "[authorizer.sessions]\nurl = \"http://127.0.0.1:9003/check\"\n\
+    allow = { header = \"x-allowed: yes\" }\nprincipal = \"header.x-user\"\ntimeout = \"100ms\"\nin_flight = 60\n";
+
+/// A route that writes operations and asks for their status, with these lines in place of those of the same keys or added
+/// to them. A line `KEY =` leaves the key out.
+pub(crate) fn effect(lines: &str) -> String {
+    const LINES: [&str; 10] = [
+        "match = \"POST /pay\"",
+        "authorizer = \"sessions\"",
+        "dependency = \"catalog\"",
+        "deadline = \"10s\"",
+        "in_flight = 10",
+        "shared_account = false",
+        "outcome = { succeeded = [{ status = 201 }], refused = [{ status = [400, 402, 422] }] }",
+        "status_query = { path = \"/operations/{operation_id}\", succeeded = [{ status = 200, json = { \"/status\" = \"succeeded\" } }], absent = [{ status = 404, json = { \"/error\" = \"not_found\" } }] }",
+        "upstream_retention = \"24h\"",
+        "unknown_answer = \"auto\"",
+    ];
+    let key = |line: &str| line.split('=').next().unwrap_or_default().trim().to_owned();
+    let given: Vec<String> = lines.lines().map(key).collect();
+    let kept = LINES.into_iter().filter(|line| !given.contains(&key(line)));
+    let added = lines.lines().filter(|line| !line.trim_end().ends_with('='));
+    let table: Vec<_> = kept.chain(added).collect();
+    let authorizer = if table.contains(&LINES[1]) { AUTHORIZER } else { "" };
+    format!("{authorizer}[route.pay.effect]\n{}\n", table.join("\n"))
+}
+
+/// Asserts that exactly these codes are said of a fragment whose classes are all accepted, besides the note on drills.
+#[track_caller]
+pub(crate) fn says_with_all_classes(fragment: &str, expected: &[Code]) {
+    let (_, result) = parsed_with_all_classes(fragment);
+    let diagnostics = result.map_or_else(|refused| refused, |loaded| loaded.warnings);
+    let codes: Vec<_> =
+        diagnostics.into_iter().map(|found| found.code).filter(|&code| code != Code::Unmeasured).collect();
+    assert_eq!(codes, expected, "{fragment}");
+}
+
+/// A completed fragment whose classes are all accepted.
+#[track_caller]
+pub(crate) fn loaded_with_all_classes(fragment: &str) -> Loaded {
+    let (text, result) = parsed_with_all_classes(fragment);
+    result.unwrap_or_else(|diagnostics| panic!("{}", render_human(&diagnostics, &text, false)))
 }
