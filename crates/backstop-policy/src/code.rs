@@ -166,6 +166,7 @@ codes! {
     LedgerOfOne = "BS0383", Error, "several gateways, each with a ledger of its own";
     EffectBody = "BS0384", Error, "a request body too large to be held whole";
     EffectHeader = "BS0385", Error, "one header with two purposes";
+    NoScope = "BS0386", Error, "nothing tells callers apart";
 
     DenyStatus = "BS0360", Error, "a status that is no explicit no";
     AllowStatus = "BS0361", Error, "a status that is no explicit yes";

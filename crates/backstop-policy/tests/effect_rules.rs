@@ -68,7 +68,7 @@ fn only_methods_that_write_have_effects() {
 
 #[test]
 fn a_scope_is_vouched_for() {
-    told("authorizer =", &[Code::MissingContract]);
+    told("authorizer =", &[Code::NoScope]);
     told("authorizer =\nscope = \"principal\"", &[Code::ScopeNotVerified]);
     told("authorizer =\nscope = \"header.x-tenant\"", &[Code::ScopeNotVerified]);
     let by_header = effect("authorizer =\nscope = \"header.x-tenant\"");
@@ -144,6 +144,9 @@ fn a_direct_answer_proves_no_more_than_it_says() {
         &outcome("succeeded = [{ status = 201, json = { \"/n\" = 9223372036854775808 } }]"),
         &[Code::OutOfRange],
     );
+    // What could not be read is not taken for nothing.
+    told(&query("failed = [{ status = 200, json = { \"/s\" = 1.5 } }]"), &[Code::WrongType]);
+    told(&query("absent = [{ status = 404, json = { \"/s\" = 1.5 } }]"), &[Code::WrongType]);
 }
 
 #[test]

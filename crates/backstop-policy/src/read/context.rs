@@ -108,6 +108,7 @@ impl<'a> Context<'a> {
                 | Code::AtLeastOne
                 | Code::RecoveryWithoutBreaker
                 | Code::ProbesNeverGo
+                | Code::NoScope
                 | Code::ScopeNotVerified
                 | Code::NeedsStatusQuery
                 | Code::NobodyFollows

@@ -60,6 +60,16 @@ fn members(rule: &AnswerTable) -> &[(At<Pointer>, At<OneOrMany<LiteralValue>>)] 
     rule.json.as_ref().map_or(&[], |json| &json.value.entries)
 }
 
+/// Whether a rule looks into the body, readable or not.
+pub(super) fn looks_into_body(rule: &AnswerTable) -> bool {
+    rule.json.as_ref().is_some_and(|json| !json.value.names.is_empty())
+}
+
+/// Whether a part of what it says about the body could not be read.
+fn is_broken(rule: &AnswerTable) -> bool {
+    rule.json.as_ref().is_some_and(|json| json.value.names.len() > json.value.entries.len())
+}
+
 fn statuses_once(rule: &AnswerTable, cx: &mut Context<'_>) {
     repeated(statuses(rule), |status| status.value.0.to_string(), cx);
 }
@@ -100,7 +110,7 @@ fn refusal(rule: &At<RefusedTable>, cx: &mut Context<'_>) {
             let message = format!("{number} does not prove that there was no effect");
             let help = "leave it out (then it is unknown), or write `no_effect = true` beside it if the upstream promises so";
             no_proof(status, message, help, cx);
-        } else if number < 300 && members(&table.answer).is_empty() {
+        } else if number < 300 && !looks_into_body(&table.answer) {
             let message = format!("{number} alone does not prove a refusal");
             no_proof(
                 status,
@@ -130,7 +140,7 @@ fn says_nothing((list, rule, _): &Rule<'_>, cx: &mut Context<'_>) {
 fn any_page(query: &StatusQueryTable, (list, rule, _): &Rule<'_>, cx: &mut Context<'_>) {
     let is_verdict = matches!(*list, "succeeded" | "failed");
     let echoes = query.echo.as_ref().is_some_and(|echo| !echo.value.entries.is_empty());
-    if !is_verdict || echoes || !members(rule).is_empty() {
+    if !is_verdict || echoes || looks_into_body(rule) {
         return;
     }
     if let Some(status) = statuses(rule).next() {
@@ -149,7 +159,7 @@ fn two_meanings(rules: &[Rule<'_>], cx: &mut Context<'_>) {
         for (other_list, other, other_place) in rules.iter().take(index).filter(|(name, ..)| name != list) {
             let same = |status: &&At<Status>| statuses(other).any(|known| known.value == status.value);
             let Some(status) = statuses(rule).find(same) else { continue };
-            if are_apart(rule, other) {
+            if are_apart(rule, other) || is_broken(rule) || is_broken(other) {
                 continue;
             }
             let message = format!("an answer with {} may be `{other_list}` and `{list}`", status.value.0);

@@ -16,7 +16,7 @@ pub(super) fn check(view: &View<'_>, effect: EffectView<'_>, cx: &mut Context<'_
     match effect::scope(effect.table) {
         None => {
             let message = format!("nothing says among whom the keys of `{}` are told apart", effect.text());
-            cx.report(Finding::new(Code::MissingContract, effect.place(), message).help(
+            cx.report(Finding::new(Code::NoScope, effect.place(), message).help(
                 "name an `authorizer`, or write `scope`: two callers with one key would share an operation",
             ));
         }

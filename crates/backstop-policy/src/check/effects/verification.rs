@@ -3,6 +3,7 @@
 use backstop_engine::policy::effect::UnknownAnswer;
 
 use super::EffectView;
+use super::answers::looks_into_body;
 use crate::code::Code;
 use crate::diagnostic::Finding;
 use crate::read::{At, Context};
@@ -75,8 +76,7 @@ fn absence(effect: EffectView<'_>, query: &StatusQueryTable, cx: &mut Context<'_
     let table = effect.table.absence.as_ref().map(|absence| &absence.value);
     let verdict = verdict(table);
     let rules = || query.absent.iter().flat_map(|absent| &absent.value.0);
-    let is_bare =
-        |rule: &&At<AnswerTable>| rule.value.json.as_ref().is_none_or(|json| json.value.entries.is_empty());
+    let is_bare = |rule: &&At<AnswerTable>| !looks_into_body(&rule.value);
     for rule in rules().filter(is_bare) {
         let by = "an unknown path, a lagging replica and a wrong account answer so too";
         let finding = |code, message: &str| Finding::new(code, rule.bytes.clone(), message.to_owned());
