@@ -159,7 +159,7 @@ pub struct StatusQueryRules {
     pub interval: Duration,
     /// Queries of the route under way at once, from 1.
     pub concurrency: u32,
-    /// JSON Pointers whose string must equal what the operation has there; another value is a contradiction.
+    /// JSON Pointers whose value must equal what the operation has there; another value is a contradiction.
     pub echo: Vec<(Box<str>, EchoSource)>,
     /// The effect happened, whatever became of it later.
     pub succeeded: Vec<AnswerRule>,
@@ -176,7 +176,7 @@ pub struct StatusQueryRules {
 pub enum EchoSource {
     /// The operation's key as the upstream was given it.
     OperationId,
-    /// A value of the request's JSON body, by JSON Pointer; it is kept with the operation.
+    /// A value of the request's JSON body, by JSON Pointer; a keyed hash of it is kept with the operation.
     Body(Box<str>),
 }
 

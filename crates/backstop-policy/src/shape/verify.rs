@@ -56,7 +56,7 @@ table! {
         /// Queries of this route under way at once.
         "concurrency" concurrency: Count = Default("`4`");
         /// JSON Pointers whose value must equal what the operation has there: `operation_id`, or `body:` and a JSON Pointer into
-        /// its request, which is kept for that. If another value stands there, a person decides.
+        /// its request, of which a keyed hash is kept for that. If another value stands there, a person decides.
         "echo" echo: Named<EchoText, Pointer> = Default("none");
         /// The effect happened, whatever became of it later (a refund too).
         "succeeded" succeeded: List<AnswerTable> = Required;
