@@ -2,11 +2,20 @@
 
 mod support;
 
-use backstop_policy::{Code, Diagnostic, Place, Severity, parse, render_human, render_json};
+use backstop_policy::{
+    Code, Diagnostic, Loaded, Place, Severity, parse, parse_with_unavailable_classes, render_human,
+    render_json,
+};
 use proptest::prelude::*;
 use support::Files;
 
 const SHOP: &str = include_str!("../../../examples/shop.toml");
+
+/// Further tables of a route that writes operations.
+const EFFECT: &str = "absence = { settle = \"15m\", verdict = \"not_executed\", calibrate = { must_see_within = \"5m\" }, \
+    not_after = { header = \"x-before\" } }\nverify = { first = \"1s\", factor = 2, cap = \"60s\", deadline = \"12h\" }\n\
+    send = { header = \"x-id\", as = \"derived\" }\nfingerprint = { ignore = [\"/nonce\"] }\nredact = [\"/card\"]\n\
+    retention = { body = \"24h\", tombstone = \"720h\" }\nlimits = { body = \"64 KiB\" }";
 
 /// Words that lead into every corner of the language.
 const WORDS: &[&str] = &[
@@ -73,8 +82,14 @@ const WORDS: &[&str] = &[
     "\\",
 ];
 
+/// Holds for what this version accepts, and for what is behind its refusals.
 fn hold(text: &str) -> Result<(), TestCaseError> {
-    let diagnostics = match parse(text, "policy.toml", &Files) {
+    hold_result(text, parse(text, "policy.toml", &Files))?;
+    hold_result(text, parse_with_unavailable_classes(text, "policy.toml", &Files))
+}
+
+fn hold_result(text: &str, result: Result<Loaded, Vec<Diagnostic>>) -> Result<(), TestCaseError> {
+    let diagnostics = match result {
         Ok(loaded) => {
             prop_assert_eq!(loaded.policy.validate(), Ok(()));
             prop_assert!(loaded.warnings.iter().all(|warning| warning.severity() < Severity::Error));
@@ -165,6 +180,18 @@ proptest! {
     }
 
     #[test]
+    fn a_changed_effect_never_panics(edits in edits()) {
+        hold(&mutated(&support::completed(&support::effect(EFFECT)), &edits))?;
+    }
+
+    #[test]
+    fn any_part_of_an_effect_never_panics(value in prop_oneof!["\\PC{0,12}", "(header|body|/|[{}.:~%]|operation_id|id){0,6}"]) {
+        for key in ["operation_id", "scope", "send.header", "status_query.path", "status_query.echo.\"/a\"", "redact"] {
+            hold(&support::completed(&support::effect(&format!("status_query =\n{key} = {value:?}"))))?;
+        }
+    }
+
+    #[test]
     fn any_evidence_never_panics(line in prop_oneof!["\\PC{0,30}", "(rate|p95|measured|valid_until|dependency|load|concurrency) = \\PC{0,14}", "measured = [0-9:TZ+-]{0,22}"]) {
         let fragment = format!(
             "[dependency.catalog]\nurl = \"http://x\"\n[dependency.replica]\nurl = \"http://y\"\n\
@@ -197,4 +224,11 @@ fn a_text_without_anything_names_what_is_missing() {
     let diagnostics = parse("", "policy.toml", &Files).unwrap_err();
     let codes: Vec<_> = diagnostics.iter().map(|diagnostic| diagnostic.code).collect();
     assert_eq!(codes, [Code::MissingKey; 3]);
+}
+
+/// Otherwise what is changed of it would say little.
+#[test]
+fn the_effect_that_is_changed_is_accepted_as_it_is() {
+    let loaded = support::loaded_with_all_classes(&support::effect(EFFECT));
+    assert_eq!(loaded.effects.len(), 1);
 }

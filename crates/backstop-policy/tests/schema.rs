@@ -7,7 +7,7 @@ mod support;
 use backstop_engine::policy::{Origin, RouteClass};
 use backstop_policy::{Code, Loaded, json_schema};
 use serde_json::Value as Json;
-use support::{diagnosed, parsed};
+use support::{AUTHORIZER, diagnosed, loaded_with_all_classes, parsed};
 
 /// Every table of the schema by its path; names in maps are `x`.
 fn tables(schema: &Json, path: &str, found: &mut Vec<(String, Json)>) {
@@ -137,4 +137,49 @@ fn the_documented_defaults_are_the_real_ones() {
         format!("{:#?}", (loaded.gateway, loaded.store, loaded.dependencies, loaded.routes, read))
     };
     assert_eq!(settings(&minimal), settings(&explicit));
+}
+
+#[test]
+fn the_documented_defaults_of_an_effect_are_the_real_ones() {
+    const OWN: &str = "match = \"POST /x\"\ndependency = \"x\"\ndeadline = \"2s\"\nin_flight = 9\n\
+        authorizer = \"sessions\"\nupstream_retention = \"24h\"\n";
+    const QUERY: &str =
+        "path = \"/{operation_id}\"\nsucceeded = [{ status = 200, json = { \"/s\" = \"ok\" } }]\n";
+    let required = [
+        ("", OWN),
+        (".outcome", "succeeded = [{ status = 201 }]\n"),
+        (".status_query", QUERY),
+        (".absence", "settle = \"15m\"\n"),
+        (".absence.calibrate", "must_see_within = \"5m\"\n"),
+    ];
+    let tables = required.iter().map(|(path, lines)| format!("[route.x.effect{path}]\n{lines}"));
+    let minimal: String = tables.collect();
+    let optional = [(".send", ""), (".verify", ""), (".retention", "")];
+    let tables = required.iter().chain(&optional);
+    let explicit: String =
+        tables.map(|(path, lines)| documented_defaults(&format!("route.x.effect{path}")) + lines).collect();
+    for line in [
+        "operation_id = \"header.idempotency-key\"",
+        "scope = \"principal\"",
+        "store_body = \"redacted\"",
+        "as = \"client\"",
+        "rate = \"5/s\"",
+        "confirmations = 3",
+        "sample = \"1%\"",
+        "factor = 2",
+        "attention_poll = \"15m\"",
+        "tombstone = \"720h\"",
+    ] {
+        assert!(explicit.contains(line), "{explicit}");
+    }
+    let rules = |route: &str| {
+        let mut loaded =
+            loaded_with_all_classes(&format!("[dependency.x]\nurl = \"http://x\"\n{AUTHORIZER}{route}"));
+        let mut rules = loaded.effects.remove(0).1;
+        rules.origin = Origin::NONE;
+        rules.outcome.succeeded[0].origin = Origin::NONE;
+        rules.verification.as_mut().unwrap().query.succeeded[0].origin = Origin::NONE;
+        rules
+    };
+    assert_eq!(rules(&minimal), rules(&explicit));
 }
