@@ -332,7 +332,7 @@ fn a_breaker_of_effects_alone_needs_a_probe() {
     let dependency = |lines: &str| format!("[dependency.catalog]\nurl = \"http://x\"\n{lines}\n");
     says(&(dependency("breaker = { min_calls = 5 }") + &effect("")), &[Code::ProbesNeverGo]);
     says(&(dependency("breaker = { min_calls = 5 }\nprobe = { path = \"/up\" }") + &effect("")), &[]);
-    says(&(dependency("breaker = { min_calls = 5 }") + &effect("") + READ), &[]);
+    says(&(dependency("breaker = { min_calls = 5, slow = \"100ms\" }") + &effect("") + READ), &[]);
 }
 
 #[test]
