@@ -3,6 +3,8 @@
 //! ```text
 //! begin -> ADMIT --- refused ---> lane for alternatives, if there is one ------------+
 //!            |                                                                       |
+//!          Authorize (routes that name an authorizer): only a yes leads on           |
+//!            |                                                                       |
 //!          Peek (does a copy exist? counts coverage)                                 |
 //!            |                                                                       |
 //!          breaker, ramp, place at the dependency, resources --- refused --------+   |
@@ -11,7 +13,7 @@
 //!            |                                                                   |   |
 //!          Head: 401, 403, 404, other answers about the request -> pass through  |   |
 //!            |   502, 503, 504, declared -------------------------------------- -+   |
-//!          Collect (classes with an alternative, 2xx): incomplete ---------------+   |
+//!          Collect (classes with an alternative, 2xx; probes): incomplete -------+   |
 //!            |                                                                   v   v
 //!          Done: normal, kept as the copy                            ALTERNATIVE of the class:
 //!                                                                    copy judged | prepared | none
