@@ -176,6 +176,8 @@ pub struct Flow {
     cache: Option<Ticket>,
     /// Who is asked whether the caller may.
     asking: Option<Asking>,
+    /// The limit that refused a request which the lane for alternatives took.
+    in_lane: Option<Scope>,
     state: State,
     finished: bool,
 }
@@ -335,6 +337,7 @@ impl Flow {
             copy_known: false,
             cache: None,
             asking: None,
+            in_lane: None,
             state,
             finished: false,
         }

@@ -11,6 +11,7 @@
 //!   neither access nor "forbidden", and no copy stands in for it.
 //! - It is asked while the request holds its places at the process and its route, so that they bound how many ask. Its own
 //!   places, its breaker and its time are apart from the dependency's, and its time is part of the one deadline.
+//! - So are those that a limit refused and that the lane for alternatives takes: what it serves is as little for everybody.
 //! - It is asked once. A retry would double the load on what everybody needs.
 //! - An answer that is neither yes nor no may be the client's doing (a token that it cannot read). It refuses this request
 //!   and says nothing of the authorizer's health: else one client could shut out all.
@@ -23,7 +24,7 @@ use crate::policy::{AuthorizerRules, DependencyId, RouteClass};
 use crate::resource::acquire_all;
 use crate::time::Mono;
 
-use super::{Account, Answer, Attempt, AttemptId, CopyAction, Flow, Note, Places, Reply, State, Step};
+use super::{Account, Answer, Attempt, AttemptId, CopyAction, Flow, Note, Places, Reply, State, Step, Why};
 
 /// What came of asking whether a caller may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +50,7 @@ pub(super) struct Asking {
 }
 
 impl Flow {
-    /// The way on for a request that was admitted.
+    /// The way on for a request that was admitted, to the route or to its lane.
     pub(super) fn admitted(&mut self, now: Mono) -> State {
         if self.route().rules.authorizer.is_some() && !self.facts.is_open {
             return State::Authorize;
@@ -59,6 +60,9 @@ impl Flow {
 
     /// The way on for a caller who may.
     fn allowed(&mut self, now: Mono) -> State {
+        if let Some(scope) = self.in_lane {
+            return self.look_for_alternative(Why::Capacity(scope));
+        }
         let class = &self.route().rules.class;
         if matches!(class, RouteClass::Composed(_)) {
             return State::AwaitParts(crate::composed::Gathered::default());

@@ -213,7 +213,8 @@ impl Flow {
             };
             self.places = [process, Some(lane)];
             self.trace.note(now, origins.fallback_in_flight, Note::FallbackLane);
-            return self.look_for_alternative(why);
+            self.in_lane = Some(scope);
+            return self.admitted(now);
         }
         State::Answer(self.refuse(why.reason(), None, rule))
     }

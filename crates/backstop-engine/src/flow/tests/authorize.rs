@@ -249,6 +249,29 @@ fn a_client_that_leaves_is_nobodys_failure() {
     }
 }
 
+/// The lane for alternatives serves copies and prepared answers: to callers who may, and to nobody else.
+#[test]
+fn the_lane_is_for_those_who_may() {
+    for (class, source) in [(public(), "snapshot"), (omitted(), "omitted")] {
+        let narrow = Route { in_flight: 1, fallback_in_flight: 1, ..behind(class) };
+        let engine = Engine::new(policy(narrow)).unwrap();
+        let (held, call) = asking(&engine, GET, START);
+        for (came, expected) in [
+            (Authorization::Allowed, ("fallback", source, "capacity")),
+            (Authorization::Denied, ("normal", "authorizer", "denied")),
+            (Authorization::Unclear, ("rejected", "none", "authorizer")),
+            (Authorization::Failed(TIMED_OUT), ("rejected", "none", "authorizer")),
+        ] {
+            let script = Script { authorized: came, ..Script::new(OK) }.with_copy(copy_read_at(START));
+            let decision = drive(&mut begin(&engine, GET, START), &script, at(START));
+            assert_eq!(words(&decision), expected, "{came:?}");
+        }
+        assert_eq!(engine.dependency(DependencyId(0)).tally.attempts(), 0);
+        drop((held, call));
+        assert_eq!((in_flight(&engine), authorizer(&engine).in_flight.in_flight()), ([0; 4], 0));
+    }
+}
+
 /// What comes twice, or after it was decided, changes nothing.
 #[test]
 fn a_late_word_changes_nothing() {
