@@ -105,6 +105,7 @@ codes! {
     Date = "BS0225", Error, "invalid date";
     ProbePath = "BS0226", Error, "invalid path to probe";
     Sign = "BS0227", Error, "a field that is no explicit yes";
+    Secret = "BS0228", Error, "a secret that cannot be read";
     NeverGone = "BS0230", Error, "a status that never withdraws a copy";
     CacheUrl = "BS0240", Error, "invalid URL of a cache";
     OperationKey = "BS0260", Error, "invalid source of an operation's key";

@@ -22,6 +22,12 @@ pub trait FileSource {
     /// Whatever hinders reading; it becomes a diagnostic at the place that names the file.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 
+    /// A variable of the environment; `None` where there is none, or it is not UTF-8. Of whoever has no environment to read
+    /// secrets from there is none.
+    fn variable(&self, _name: &str) -> Option<String> {
+        None
+    }
+
     /// The date. The system's, unless the source has one of its own.
     fn now(&self) -> Wall {
         let ns = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos());
@@ -37,6 +43,10 @@ const MOST_BYTES: u64 = 16 << 20;
 pub struct Disk;
 
 impl FileSource for Disk {
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+
     /// Of a file that has no end, as much as no rule accepts any more. What only a writer at its other end would open (a
     /// pipe) is not waited for.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {

@@ -180,9 +180,6 @@ fn header_edits() {
     for value in ["a\\nb", "\\u0000", " a", "a ", "ñ", "a\\r\\nb: c"] {
         refused(&direct(&format!("request_headers = {{ set = {{ x-a = \"{value}\" }} }}")), Code::Header);
     }
-    for value in ["env:TOKEN", "file:/run/token"] {
-        refused(&direct(&format!("request_headers = {{ set = {{ x-a = {value:?} }} }}")), Code::NotAvailable);
-    }
     let negotiated = read("languages = [\"es\"]\nrequest_headers = { remove = \"Accept-Language\" }");
     refused(&negotiated, Code::ReservedHeader);
 }

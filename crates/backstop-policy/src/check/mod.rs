@@ -23,6 +23,7 @@ mod references;
 mod resources;
 mod retries;
 mod room;
+mod secrets;
 mod share;
 mod times;
 mod unused;
@@ -30,6 +31,7 @@ mod view;
 
 pub(crate) use answers::{Answers, StandIn};
 pub(crate) use evidence::{Evidence, Verified};
+pub(crate) use secrets::Secrets;
 pub(crate) use view::{AuthorizerView, DependencyView, ResourceView, RouteView, View};
 
 use crate::read::Context;
@@ -43,6 +45,8 @@ pub(crate) struct Checked {
     pub(crate) answers: Answers,
     /// What the alternatives may be used for.
     pub(crate) verified: Verified,
+    /// Values that stand elsewhere.
+    pub(crate) secrets: Secrets,
 }
 
 /// Runs every check and gives back what was read from other files.
@@ -69,5 +73,6 @@ pub(crate) fn run(file: &File, files: &dyn FileSource, cx: &mut Context<'_>) -> 
     breaker::check(&view, &verified, cx);
     retries::check(&view, &verified, cx);
     alternatives::check(&view, &verified, cx);
-    Checked { answers: answers::read(&view, files, cx), verified }
+    let secrets = secrets::read(&view, files, cx);
+    Checked { answers: answers::read(&view, files, cx), verified, secrets }
 }

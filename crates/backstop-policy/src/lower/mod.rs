@@ -57,7 +57,8 @@ pub(crate) fn lower(file: &File, checked: &Checked) -> Lowered {
         .zip(otherwise.zip(verified))
         .enumerate()
         .map(|(index, (view_of, (otherwise, verified)))| {
-            let lowering = route::Lowering { view: &view, gateway: &gateway, route: view_of };
+            let lowering =
+                route::Lowering { view: &view, gateway: &gateway, route: view_of, secrets: &checked.secrets };
             (lowering.engine(otherwise, verified), lowering.settings(index, verified))
         })
         .unzip();

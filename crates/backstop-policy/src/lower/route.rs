@@ -9,7 +9,7 @@ use backstop_engine::policy::{
 
 use super::gateway::route_limits;
 use super::{authorizer, cache, composed, effect, origin, position, second, statuses};
-use crate::check::{Evidence, RouteView, StandIn, View};
+use crate::check::{Evidence, RouteView, Secrets, StandIn, View};
 use crate::default;
 use crate::read::{At, List};
 use crate::settings::{GatewaySettings, HeaderEdits, RouteLimits, RouteSettings};
@@ -22,6 +22,7 @@ pub(super) struct Lowering<'a> {
     pub(super) view: &'a View<'a>,
     pub(super) gateway: &'a GatewaySettings,
     pub(super) route: RouteView<'a>,
+    pub(super) secrets: &'a Secrets,
 }
 
 impl Lowering<'_> {
@@ -74,8 +75,8 @@ impl Lowering<'_> {
                 .map(|host| host.value.clone())
                 .collect(),
             strip_prefix: common.strip_prefix.as_ref().map(|prefix| prefix.value.0.clone()),
-            request_headers: edits(common.request_headers.as_ref()),
-            response_headers: edits(common.response_headers.as_ref()),
+            request_headers: edits(common.request_headers.as_ref(), self.secrets),
+            response_headers: edits(common.response_headers.as_ref(), self.secrets),
             limits: self.limits(),
             withdraws: self.withdraws(),
             parts: composed::settings(self.view, self.route),
@@ -202,12 +203,12 @@ fn correct(table: &CorrectTable) -> Correct {
     }
 }
 
-fn edits(table: Option<&At<HeaderEditsTable>>) -> HeaderEdits {
+fn edits(table: Option<&At<HeaderEditsTable>>, secrets: &Secrets) -> HeaderEdits {
     let Some(table) = table else { return HeaderEdits::default() };
     let set = table.value.set.iter().flat_map(|set| &set.value.entries);
     let remove = table.value.remove.iter().flat_map(|remove| &remove.value.0);
     HeaderEdits {
-        set: set.map(|(name, value)| (name.value.0.clone(), value.value.0.clone())).collect(),
+        set: set.map(|(name, value)| (name.value.0.clone(), secrets.value(&value.value))).collect(),
         remove: remove.map(|name| name.value.0.clone()).collect(),
     }
 }

@@ -6,9 +6,9 @@ use crate::shape::{
     AlternativeTable, CacheTable, FillTable, LocalCopyTable, Prepared, RetryTable, RouteLimitsTable,
 };
 use crate::value::{
-    AfterRestartChoice, Count, DeclaredStatus, EditableHeader, GoneStatus, HeaderText, HostPattern,
-    IncorrectChoice, KeyPartText, Language, MatchRule, MediaType, Name, PathPrefix, Pointer, PositiveSize,
-    PositiveTime, Status, Text, Time, UnavailableChoice,
+    AfterRestartChoice, Count, DeclaredStatus, EditableHeader, GoneStatus, HostPattern, IncorrectChoice,
+    KeyPartText, Language, MatchRule, MediaType, Name, PathPrefix, Pointer, PositiveSize, PositiveTime,
+    SecretText, Status, Text, Time, UnavailableChoice,
 };
 
 table! {
@@ -159,8 +159,9 @@ table! {
 table! {
     /// Header fields to change. Removal comes first; setting then replaces every field of that name.
     struct HeaderEditsTable {
-        /// Fields to set.
-        "set" set: Named<HeaderText, EditableHeader> = Default("none");
+        /// Fields to set. A value that is a secret is read once, at the start: `env:NAME` from the environment, `file:PATH` from a
+        /// file, relative to the policy file, without the line end behind it.
+        "set" set: Named<SecretText, EditableHeader> = Default("none");
         /// Fields to remove.
         "remove" remove: OneOrMany<EditableHeader> = Default("none");
     }

@@ -11,6 +11,16 @@ pub(crate) struct EditableHeader(pub(crate) Box<str>);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HeaderText(pub(crate) Box<str>);
 
+/// A header value, or where a secret one is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SecretText {
+    Plain(HeaderText),
+    /// A variable of the environment.
+    Environment(Box<str>),
+    /// A file, relative to the policy file.
+    File(Box<str>),
+}
+
 /// Fields of the connection or of the message's framing (RFC 9110 section 7.6.1, RFC 9112).
 const FRAMING: [&str; 11] = [
     "connection",
@@ -91,13 +101,6 @@ impl Scalar for HeaderText {
     const NAME: &'static str = "string";
 
     fn parse(text: &str) -> Result<Self, Fault> {
-        if text.starts_with("env:") || text.starts_with("file:") {
-            return Err(Fault::new(
-                Code::NotAvailable,
-                "values from `env:` and `file:`: not available in this version",
-            )
-            .help("write the value itself; it is never sent as this literal text"));
-        }
         if text != text.trim_matches([' ', '\t']) {
             return Err(Fault::new(Code::Header, "a header value neither begins nor ends with a blank")
                 .instead(text.trim_matches([' ', '\t'])));
@@ -110,6 +113,32 @@ impl Scalar for HeaderText {
             .part(at..at + c.len_utf8())
             .help("use visible ASCII characters, blanks and tabs")),
             None => Ok(HeaderText(text.into())),
+        }
+    }
+}
+
+impl Scalar for SecretText {
+    const EXPECTED: &'static str = "a header value, or \"env:NAME\" or \"file:PATH\"";
+    const NAME: &'static str = "string, `env:NAME` or `file:PATH`";
+
+    fn parse(text: &str) -> Result<Self, Fault> {
+        let (place, name) = match text.split_once(':') {
+            Some((place @ ("env" | "file"), name)) => (place, name),
+            _ => return HeaderText::parse(text).map(Self::Plain),
+        };
+        let nameless = |what: &str| {
+            Fault::new(Code::Secret, format!("`{text}` names no {what}"))
+                .help(format!("write `{place}:` and its name, without blanks"))
+        };
+        // POSIX leaves every other character to the shell (IEEE 1003.1 section 8.1).
+        let is_variable = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        match place {
+            "env" if name.is_empty() || !name.bytes().all(is_variable) => {
+                Err(nameless("variable of the environment"))
+            }
+            "env" => Ok(Self::Environment(name.into())),
+            _ if name.trim() != name || name.is_empty() => Err(nameless("file")),
+            _ => Ok(Self::File(name.into())),
         }
     }
 }

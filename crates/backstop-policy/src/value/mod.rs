@@ -35,7 +35,7 @@ pub(crate) use choice::{
 };
 pub(crate) use date::Date;
 pub(crate) use factor::{Factor, factor_text};
-pub(crate) use header::{EditableHeader, HeaderText, is_of_content, is_telling};
+pub(crate) use header::{EditableHeader, HeaderText, SecretText, is_of_content, is_telling};
 pub(crate) use host::FixedHost;
 pub use host::HostPattern;
 pub(crate) use json::{Pointer, is_json, one_json_value};

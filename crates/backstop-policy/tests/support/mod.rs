@@ -21,6 +21,10 @@ impl FileSource for Files {
             // One byte above 1 MiB.
             Some("large.json") => Ok(format!("\"{}\"", "x".repeat((1 << 20) - 1)).into()),
             Some("general.bin") => Ok(vec![0, 1]),
+            Some("secrets/token") => Ok(b"Bearer from-a-file\r\n".to_vec()),
+            Some("secrets/long") => Ok(vec![b'x'; 8193]),
+            Some("secrets/longest") => Ok(vec![b'x'; 8192]),
+            Some("secrets/binary") => Ok(vec![0xff]),
             Some("evidence/replica.toml") => Ok(evidence("").into()),
             Some("evidence/old.toml") => Ok(evidence("valid_until = 2026-11-29").into()),
             Some("evidence/reviews.toml") => Ok(evidence("dependency = \"reviews\"").into()),
@@ -34,6 +38,15 @@ impl FileSource for Files {
                 Ok(evidence(line).into())
             }
             None => Err(io::Error::from(io::ErrorKind::NotFound)),
+        }
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        match name {
+            "TOKEN" => Some("Bearer t0p-secret".into()),
+            "EMPTY" => Some(String::new()),
+            "TWO_LINES" => Some("s3cret\nx-other: 1".into()),
+            _ => None,
         }
     }
 
