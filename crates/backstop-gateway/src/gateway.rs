@@ -23,6 +23,7 @@ use crate::authorizer::{self, CannotAsk, identities};
 use crate::caches::Caches;
 use crate::client_body::RequestContent;
 use crate::connection::ConnectionLimits;
+use crate::cors::Cors;
 use crate::crew::Crew;
 use crate::disk;
 use crate::edits::Edits;
@@ -412,6 +413,7 @@ fn route_stack(
         keyed: keyed(&backstop.engine().route(id).rules.class),
         ignore_cookie: route.ignore_cookie,
         authorizer,
+        cors: route.cors.as_ref().map(Cors::new),
         is_read: backstop.engine().route(id).rules.class.read().is_some(),
         response_edits: Arc::new(Edits::new(&route.response_headers)),
         parts: route.parts.iter().map(PartRules::new).collect(),

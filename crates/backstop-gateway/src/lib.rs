@@ -21,6 +21,7 @@ mod caches;
 mod client_body;
 mod composed;
 mod connection;
+mod cors;
 mod crew;
 mod disk;
 mod edits;

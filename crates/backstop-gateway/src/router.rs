@@ -2,7 +2,7 @@
 //!
 //! The most specific rule wins, whatever its place in the file: an exact host before a wildcard before none; then,
 //! segment by segment, a literal before a parameter before a rest; then a named method before any. A rule for `GET`
-//! answers `HEAD` too, and one for a named method on a route with an authorizer answers `OPTIONS`, where nobody else does: a
+//! answers `HEAD` too, and one for a named method on a route with an authorizer or with `cors` answers `OPTIONS`, where nobody else does: a
 //! browser asks so what it may ask. Paths are compared in their one spelling ([`canonical`]), on both sides.
 
 use std::collections::{HashMap, HashSet};
@@ -76,7 +76,9 @@ impl Router {
         });
         let first_any = rules.partition_point(|(_, rule)| rule.method != Method::Any);
         let (named, any) = rules.split_at(first_any);
-        let implied = named.iter().filter(|(route, _)| route.verifies && route.parts.is_empty());
+        let implied = named
+            .iter()
+            .filter(|(route, _)| (route.verifies || route.cors.is_some()) && route.parts.is_empty());
         let written = |(route, rule): &(&RouteSettings, &MatchRule), router: &mut Self| {
             router.sites(&route.hosts).into_iter().try_for_each(|site| {
                 site.insert(&rule.method, &rule.template, route.id)

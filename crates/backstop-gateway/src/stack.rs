@@ -12,7 +12,7 @@ use backstop::request::{AlsoKey, Examined, PathParameters, Personal};
 use backstop::upstream::Progress;
 use backstop::{Incoming as ToAnswer, ProtectedRoute, ReplyBody, problem, respond};
 use backstop_engine::flow::{Account, Attempt};
-use backstop_engine::outcome::Source;
+use backstop_engine::outcome::{Outcome, Source};
 use backstop_engine::policy::RouteId;
 use bytes::Bytes;
 use http::header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE};
@@ -25,6 +25,7 @@ use crate::authorizer::Authorizer;
 use crate::caches::Lanes;
 use crate::client_body::RequestContent;
 use crate::composed;
+use crate::cors::Cors;
 use crate::edits::Edits;
 use crate::forward::{self, Answer, Forward};
 use crate::interim;
@@ -74,6 +75,7 @@ pub(crate) struct RouteStack {
     pub(crate) ignore_cookie: bool,
     /// Who of [`Shared::authorizers`] says whether its callers may.
     pub(crate) authorizer: Option<usize>,
+    pub(crate) cors: Option<Cors>,
     /// Whether its reads are kept: it is a `public_read` or a `cached_read`.
     pub(crate) is_read: bool,
     pub(crate) response_edits: Arc<Edits>,
@@ -162,9 +164,14 @@ pub(crate) async fn handle(
     let Some(route) = shared.routes.get(usize::from(route.0)) else {
         return refused(Fault::NoRoute);
     };
+    let page = route.cors.as_ref().map(|cors| cors.page(&head.headers));
     // An announced length that is too large is refused before it takes a place or a byte.
     if strict::announced_length(&head.headers).is_some_and(|bytes| bytes > route.limits.body_bytes) {
-        return refused(Fault::TooLarge);
+        let mut response = refused(Fault::TooLarge);
+        if let Some(page) = &page {
+            page.apply(response.headers_mut());
+        }
+        return response;
     }
     if let Some(client) = client {
         client.set_reply_time(route.limits.reply_time);
@@ -172,7 +179,11 @@ pub(crate) async fn handle(
     if !route.parts.is_empty() {
         let has_content = !incoming.is_end_stream();
         let whole = composed::Whole { route, head, parameters, has_content, number, peer };
-        return composed::answer(thread, whole).await;
+        let mut response = composed::answer(thread, whole).await;
+        if let Some(page) = &page {
+            page.may_read(&mut response);
+        }
+        return response;
     }
     // The router has seen the prefix; should it ever not be there, the path as a whole would be another resource.
     let Some(target) = origin_form(&head.uri, route.forward.strip_prefix.as_ref()) else {
@@ -219,6 +230,9 @@ pub(crate) async fn handle(
     let Ok(mut response) = answered;
 
     dress(shared, route, &mut response);
+    if let Some(page) = &page {
+        page.may_read(&mut response);
+    }
     // The rest of the request may never come or never be read: the connection cannot be used for another one, and whoever
     // waits for `100 Continue` is told so (RFC 9110 section 10.1.1).
     if version < Version::HTTP_2 && upload.is_some_and(|upload| !upload.has_ended()) {
@@ -296,7 +310,7 @@ pub(crate) fn dress<B>(shared: &Shared, route: &RouteStack, response: &mut Respo
         _ if !route.parts.is_empty() => route.response_edits.apply_to_own(response.headers_mut()),
         _ => route.response_edits.apply(response.headers_mut()),
     }
-    if let Some(account) = &account {
+    if let Some(account) = account.as_ref().filter(|account| account.outcome != Outcome::Normal) {
         shared.decisions.note(route.protected.state(), route.id, account, shared.clock.mono());
     }
 }

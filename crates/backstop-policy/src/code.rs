@@ -106,6 +106,7 @@ codes! {
     ProbePath = "BS0226", Error, "invalid path to probe";
     Sign = "BS0227", Error, "a field that is no explicit yes";
     Secret = "BS0228", Error, "a secret that cannot be read";
+    WebOrigin = "BS0229", Error, "invalid origin of pages";
     NeverGone = "BS0230", Error, "a status that never withdraws a copy";
     CacheUrl = "BS0240", Error, "invalid URL of a cache";
     OperationKey = "BS0260", Error, "invalid source of an operation's key";
@@ -177,6 +178,8 @@ codes! {
     AuthorizerTimeout = "BS0365", Error, "an authorizer that is waited for as long as the request";
     AuthorizerPaths = "BS0366", Error, "an authorizer with two paths";
     SharedWithoutAuthorizer = "BS0367", Error, "`shared` without an authorizer";
+
+    CredentialsForAll = "BS0368", Error, "credentials for pages of every origin";
 
     NoCorrect = "BS0501", Warning, "a public read without a rule for what is correct";
     RouteAboveProcess = "BS0502", Warning, "a route's limit is above the process's";

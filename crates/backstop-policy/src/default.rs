@@ -70,6 +70,7 @@ pub(crate) const ATTEMPTS: u32 = 2;
 pub(crate) const BUFFER: u64 = 1 << 20;
 pub(crate) const GONE: [u16; 2] = [404, 410];
 
+pub(crate) const EXPOSE: [&str; 2] = ["backstop", "retry-after"];
 pub(crate) const ALLOW: [u16; 2] = [200, 204];
 pub(crate) const DENY: [u16; 2] = [401, 403];
 pub(crate) const SEND: [&str; 2] = ["authorization", "cookie"];

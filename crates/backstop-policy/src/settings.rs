@@ -211,6 +211,8 @@ pub struct RouteSettings {
     pub withdraws: Vec<RouteId>,
     /// What each part of a `composed` route is asked for, in the order of the engine's parts; empty on every other class.
     pub parts: Vec<PartSettings>,
+    /// Which pages may read the answers that are Backstop's own.
+    pub cors: Option<CorsSettings>,
     /// Whether its copies are those of callers who were looked at: a credential then makes no request somebody's own.
     pub verifies: bool,
     /// Whether a request with `Cookie` may be answered from a copy: the field is removed before forwarding.
@@ -219,6 +221,17 @@ pub struct RouteSettings {
     pub evidence: Option<EvidenceSettings>,
     /// Where it was written.
     pub origin: Origin,
+}
+
+/// `cors` of a route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CorsSettings {
+    /// Origins of pages in lower case, or `*`; at least one.
+    pub origins: Vec<Box<str>>,
+    /// Whether a page may read them that sent credentials. Never with `*`.
+    pub credentials: bool,
+    /// Fields that a page may read, in lower case. Default `backstop` and `retry-after`.
+    pub expose: Vec<Box<str>>,
 }
 
 /// What one part of a composed answer is asked for.

@@ -420,3 +420,54 @@ fn a_client_that_leaves_early_executes_nothing() {
         assert_eq!(shop.origin.count(), 0);
     });
 }
+
+/// A page learns that its session is over, and that the service is full, only if it may read so: on Backstop's own answers and the
+/// authorizer's, and never on the dependency's.
+#[test]
+fn a_named_page_may_read_what_is_not_the_dependencys() {
+    run(async {
+        let shop = Guarded::of(|origin, authorizer| {
+            let policy = crate::support::guarded::policy(origin, authorizer, NEVER_OPEN);
+            let cors = "cors = { origins = [\"https://shop.example\"], credentials = true }\nlimits = { body = \"10 B\" }";
+            policy
+                .replace_table("route.guarded.guarded", |table| format!("{table}\n{cors}\n"))
+                .replace_table("route.composed.composed", |table| format!("{table}\n{cors}\n"))
+        })
+        .await;
+        let page = |origin| [ANA[0], ANA[1], ("Origin", origin)];
+        let ask = async |method: &str, target: &str, body: &[u8], origin: &'static str| {
+            let response = shop.gateway.request(method, target, &page(origin), body).await;
+            let told = |name: &str| response.header(name).map(str::to_owned);
+            (
+                response.status(),
+                told("access-control-allow-origin"),
+                told("access-control-allow-credentials"),
+                told("vary"),
+            )
+        };
+        let allowed = |status| {
+            let own = Some("https://shop.example".to_owned());
+            (status, own, Some("true".to_owned()), Some("origin".to_owned()))
+        };
+        let (ours, other) = ("https://shop.example", "https://evil.example");
+        for status in [401, 403] {
+            shop.says(Answer::new(status).body("no"));
+            for (method, target) in [("POST", "/guarded"), ("GET", "/composed")] {
+                assert_eq!(ask(method, target, b"", ours).await, allowed(status), "{target}");
+                assert_eq!(
+                    ask(method, target, b"", other).await,
+                    (status, None, None, Some("origin".into()))
+                );
+            }
+        }
+        shop.says(Behaviour::status(500));
+        assert_eq!(ask("POST", "/guarded", b"", ours).await, allowed(503));
+        assert_eq!(ask("GET", "/composed", b"", ours).await, allowed(503));
+        assert_eq!(ask("POST", "/guarded", b"more than ten", ours).await, allowed(413));
+        shop.says(yes("ana"));
+        assert_eq!(ask("POST", "/guarded", b"", ours).await, (200, None, None, None));
+        let response = shop.gateway.request("OPTIONS", "/guarded", &page(ours), b"").await;
+        assert_eq!((response.status(), response.header("access-control-allow-origin")), (200, None));
+        assert_eq!(shop.origin.count_of("OPTIONS", "/guarded"), 1);
+    });
+}

@@ -20,6 +20,7 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
     }
     let names: Vec<_> = view.authorizer_names().collect();
     for route in view.routes() {
+        credentials_for_all(route, cx);
         match &route.common().authorizer {
             Some(name) if !names.contains(&&*name.value.0) => {
                 cx.report(unknown("authorizer", &name.value, name.bytes.clone(), &names, cx.has_room()));
@@ -86,6 +87,23 @@ fn is_named(view: &View<'_>, authorizer: AuthorizerView<'_>, cx: &mut Context<'_
         cx.report(
             Finding::new(Code::UnusedAuthorizer, authorizer.name.bytes.clone(), message)
                 .help("name it in `authorizer` of the routes that it protects, or remove it"),
+        );
+    }
+}
+
+/// No browser takes `*` together with credentials (the Fetch standard, section 3.2.5); and whoever writes it may mean it.
+fn credentials_for_all(route: RouteView<'_>, cx: &mut Context<'_>) {
+    let Some(cors) = &route.common().cors else { return };
+    let Some(credentials) = cors.value.credentials.as_ref().filter(|credentials| credentials.value) else {
+        return;
+    };
+    let mut origins = cors.value.origins.iter().flat_map(|origins| &origins.value.0);
+    if let Some(all) = origins.find(|origin| *origin.value.0 == *"*") {
+        let message = "a page of any origin could read what its user's credentials show";
+        cx.report(
+            Finding::new(Code::CredentialsForAll, credentials.bytes.clone(), message)
+                .related(all.bytes.clone(), "every origin")
+                .help("name the origins, such as `origins = [\"https://shop.example\"]`"),
         );
     }
 }

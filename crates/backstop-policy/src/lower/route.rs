@@ -12,8 +12,8 @@ use super::{authorizer, cache, composed, effect, origin, position, second, statu
 use crate::check::{Evidence, RouteView, Secrets, StandIn, View};
 use crate::default;
 use crate::read::{At, List};
-use crate::settings::{GatewaySettings, HeaderEdits, RouteLimits, RouteSettings};
-use crate::shape::{CorrectTable, HeaderEditsTable, KeptTable, RouteTable};
+use crate::settings::{CorsSettings, GatewaySettings, HeaderEdits, RouteLimits, RouteSettings};
+use crate::shape::{CorrectTable, CorsTable, HeaderEditsTable, KeptTable, RouteTable};
 use crate::value::Language;
 
 /// One route with what it refers to.
@@ -80,6 +80,7 @@ impl Lowering<'_> {
             limits: self.limits(),
             withdraws: self.withdraws(),
             parts: composed::settings(self.view, self.route),
+            cors: common.cors.as_ref().map(|cors| self::cors(&cors.value)),
             verifies: common.authorizer.is_some(),
             ignore_cookie: ignore_cookie.is_some_and(|ignore| ignore.value),
             evidence: verified.and_then(|evidence| second::evidence(self.route, evidence)),
@@ -200,6 +201,21 @@ fn correct(table: &CorrectTable) -> Correct {
         media_type: table.media_type.as_ref().map(|media_type| media_type.value.0.clone()),
         has: table.has.iter().flat_map(|has| &has.value.0).map(|pointer| pointer.value.0.clone()).collect(),
         echo: echo.map(|(pointer, part)| (pointer.value.0.clone(), part.value.0.clone())).collect(),
+    }
+}
+
+fn cors(table: &CorsTable) -> CorsSettings {
+    let expose =
+        table.expose.as_ref().map(|expose| expose.value.0.iter().map(|name| name.value.0.clone()).collect());
+    CorsSettings {
+        origins: table
+            .origins
+            .iter()
+            .flat_map(|origins| &origins.value.0)
+            .map(|at| at.value.0.clone())
+            .collect(),
+        credentials: table.credentials.as_ref().is_some_and(|credentials| credentials.value),
+        expose: expose.unwrap_or_else(|| default::EXPOSE.iter().map(|&name| name.into()).collect()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::read::Need::{Contract, Default, Required};
 use crate::read::{List, OneOrMany, table};
-use crate::shape::{Common, HeaderEditsTable, RouteLimitsTable};
+use crate::shape::{Common, CorsTable, HeaderEditsTable, RouteLimitsTable};
 use crate::value::{Count, HostPattern, MatchRule, Name, PartPath, Pointer, PositiveTime};
 
 table! {
@@ -31,6 +31,8 @@ table! {
         /// Who says whether a caller may have the whole, one of `[authorizer.NAME]`. Each part is asked about on its own route
         /// besides, where that names one.
         "authorizer" authorizer: Name = Default("nobody: every caller may");
+        /// Which pages may read the answers that are Backstop's own.
+        "cors" cors: CorsTable = Default("none: no field is added");
         /// The business function it serves, such as `browse`: routes of one function are counted together.
         "function" function: Name = Default("none");
     }
@@ -73,6 +75,7 @@ impl From<ComposedTable> for ComposedRoute {
             response_headers: table.response_headers.clone(),
             limits: table.limits.clone(),
             authorizer: table.authorizer.clone(),
+            cors: table.cors.clone(),
             function: table.function.clone(),
             ..Common::default()
         };

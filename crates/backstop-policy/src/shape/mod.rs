@@ -8,6 +8,7 @@ mod breaker;
 mod cache;
 mod check;
 mod composed;
+mod cors;
 mod dependency;
 mod effect;
 mod evidence;
@@ -25,6 +26,7 @@ pub(crate) use breaker::{BreakerTable, GreenTable, ProbeTable, RecoveryTable, Re
 pub(crate) use cache::{CacheTable, FillTable, LocalCopyTable};
 pub(crate) use check::{CheckTable, WaiverTable};
 pub(crate) use composed::{ComposedRoute, ComposedTable, PartTable};
+pub(crate) use cors::CorsTable;
 pub(crate) use dependency::DependencyTable;
 pub(crate) use effect::EffectTable;
 pub(crate) use evidence::EvidenceTable;

@@ -3,7 +3,8 @@
 use crate::read::Need::{Contract, Default, Required};
 use crate::read::{List, Named, OneOrMany, table};
 use crate::shape::{
-    AlternativeTable, CacheTable, FillTable, LocalCopyTable, Prepared, RetryTable, RouteLimitsTable,
+    AlternativeTable, CacheTable, CorsTable, FillTable, LocalCopyTable, Prepared, RetryTable,
+    RouteLimitsTable,
 };
 use crate::value::{
     AfterRestartChoice, Count, DeclaredStatus, EditableHeader, GoneStatus, HostPattern, IncorrectChoice,
@@ -40,6 +41,8 @@ table! {
         /// Who says whether a caller may, one of `[authorizer.NAME]`. Requests with OPTIONS go on without it: a browser asks so
         /// what it may ask, and sends no credential with that.
         "authorizer" authorizer: Name = Default("nobody: every caller may");
+        /// Which pages may read the answers that are Backstop's own.
+        "cors" cors: CorsTable = Default("none: no field is added");
         /// The business function it serves, such as `browse`: routes of one function are counted together.
         "function" function: Name = Default("none");
         /// How long an abandoned call may go on occupying its dependency. For as long, and at least 10 s, nothing is kept of

@@ -24,6 +24,7 @@ mod status;
 mod status_path;
 mod text;
 mod time;
+mod web_origin;
 
 pub(crate) use amount::{
     Attempts, Count, DiskSize, HeadSize, PositiveSize, Probes, Size, Threads, size_text,
@@ -56,3 +57,4 @@ pub(crate) use status::{DeclaredStatus, GoneStatus, Status};
 pub(crate) use status_path::StatusPath;
 pub(crate) use text::{MediaType, Text};
 pub(crate) use time::{PositiveTime, Time};
+pub(crate) use web_origin::WebOrigin;

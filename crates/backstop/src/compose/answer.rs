@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use backstop_engine::composed::PartSet;
 use backstop_engine::flow::{Account, Decision, Reply, Settlement};
-use backstop_engine::outcome::{Outcome, Reason};
+use backstop_engine::outcome::{Outcome, Reason, Source};
 use backstop_engine::policy::RouteClass;
 use backstop_engine::status::{Refusal, refusal};
 use backstop_engine::time::Mono;
@@ -66,7 +66,7 @@ pub(super) fn answer<B>(
         headers.insert(fields::BACKSTOP, fields::backstop_of_whole(&account, &omitted));
     }
     response.extensions_mut().remove::<Account>();
-    if !is_normal {
+    if !is_normal || account.source == Source::Authorizer {
         response.extensions_mut().insert(account);
     }
     response

@@ -4,6 +4,8 @@ use std::future::Future;
 
 use backstop_engine::composed::{PartContent, PartFacts};
 use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
+use backstop_engine::flow::Account;
+use backstop_engine::outcome::Outcome;
 use backstop_engine::time::Mono;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -49,6 +51,7 @@ where
     let (head, body) = answer.await.into_parts();
     let at = shared.clock.mono();
     let account = head.extensions.get().copied();
+    let account = account.filter(|account: &Account| account.outcome != Outcome::Normal);
     let age = Some(received_age(&head.headers)).filter(|age| !age.is_zero());
     let facts = |content| PartFacts { status: head.status.as_u16(), content, account, age };
     let nothing = |content| (Bytes::new(), None, facts(content));

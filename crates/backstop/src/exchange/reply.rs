@@ -133,7 +133,8 @@ where
         if account.source == Source::Alternative && account.cause.is_some() {
             self.describe_cause(response.headers_mut(), &account);
         }
-        if !normal {
+        // Of a normal answer too that is not the dependency's.
+        if !normal || account.source == Source::Authorizer {
             response.extensions_mut().insert(account);
         }
     }
