@@ -21,6 +21,7 @@
 //! | [`status`] | which HTTP status a refusal has |
 //! | [`fills`] | what may be read for a shared cache |
 //! | [`coverage`], [`tally`] | what is counted |
+//! | [`operation`] | what must happen once: what is known of it, and what may be said |
 //! | [`incident`] | when an outage begins, how it stands, and when it is over |
 //!
 //! The crate has no dependencies, does no I/O, awaits nothing, reads no clock and draws no randomness: `clippy.toml`
@@ -37,6 +38,7 @@ pub mod fills;
 pub mod flow;
 pub mod health;
 pub mod incident;
+pub mod operation;
 pub mod outcome;
 pub mod policy;
 pub mod rate;

@@ -1,0 +1,5 @@
+mod absence;
+mod begin;
+mod property;
+mod support;
+mod transitions;
