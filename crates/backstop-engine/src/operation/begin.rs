@@ -173,6 +173,12 @@ pub struct DurableIntent {
 }
 
 impl DurableIntent {
+    /// One that an explored world holds.
+    #[cfg(test)]
+    pub(super) const fn held(id: OperationId, fence: Fence, lease_until: Mono) -> Self {
+        Self { id, fence, lease_until }
+    }
+
     /// The operation's name.
     pub const fn id(&self) -> OperationId {
         self.id

@@ -1,5 +1,6 @@
 mod absence;
 mod begin;
+mod model;
 mod property;
 mod support;
 mod transitions;
