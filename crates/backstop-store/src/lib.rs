@@ -17,6 +17,9 @@
 //! - **Everything is bounded**, and in bytes wherever clients or origins choose the size: memory, index, file, queues,
 //!   marks of withdrawals (26 MiB), variants of a key.
 //!
+//! Beside them lies the [`ledger`] of operations that must happen once, where the opposite holds: a disk that does not do what it
+//! promised costs the operation, never its truth.
+//!
 //! The store reads no clock. Every call that depends on time is given [`Now`](backstop_engine::time::Now).
 
 mod bodies;
@@ -30,6 +33,7 @@ mod holds;
 mod index;
 mod key;
 mod leaving;
+pub mod ledger;
 mod marks;
 mod options;
 mod queue;

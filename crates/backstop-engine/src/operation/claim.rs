@@ -30,14 +30,19 @@ pub fn claim(
     now: &Now,
 ) -> Result<PendingClaim, Refused> {
     let parts = *record.progress.parts();
-    if !parts.state.is_open() || parts.due.is_none_or(|due| parts.epoch == epoch && now.mono < due) {
+    if !parts.state.is_open() {
         return Err(Refused::NotNow);
     }
     if record.progress.is_leased(epoch, now.mono) {
         return Err(Refused::Leased);
     }
+    if parts.due.is_none_or(|due| parts.epoch == epoch && now.mono < due) {
+        return Err(Refused::NotNow);
+    }
     let lease_until = Some(now.mono.after(query_timeout).after(CLAIM_GRACE));
-    let progress = Progress(Parts { fence: parts.fence.next(), epoch, lease_until, ..parts });
+    // Nobody has anything to do about it before that lease is over.
+    let due = lease_until;
+    let progress = Progress(Parts { fence: parts.fence.next(), epoch, lease_until, due, ..parts });
     Ok(PendingClaim { record: Record { progress, ..record } })
 }
 

@@ -1,0 +1,358 @@
+//! What one command does within a transaction, and who is told after it.
+
+use std::time::Duration;
+
+use backstop_engine::operation::{
+    self, Begin, Change, Decision, Draw, Epoch, Fence, Intent, IntentError, Keep, OperationId, PendingClaim,
+    PendingIntent, Record, Refused, Report, Retention, Schedule, Scope, State,
+};
+use backstop_engine::time::Now;
+
+use super::completion::{Completes, LedgerError};
+use super::history::{Actor, HistoryEvent, Resolution};
+use super::rows::{Filter, Rows, RowsError};
+use super::{Begun, Recorded, Shown, Swept};
+
+/// The most rows of each kind that one sweep changes.
+const SWEPT: usize = 256;
+
+/// What is to be done.
+#[derive(Debug)]
+pub(super) enum Work {
+    Begin(Box<Intent>, Now),
+    Record(Box<Report>, Now),
+    Look(Scope, OperationId, Now),
+    Claim(usize, Duration, Now),
+    Sweep(Retention, u64, Now),
+    List(Filter),
+    Show(OperationId),
+    Resolve(OperationId, Decision, Resolution, Now),
+}
+
+/// Who is told.
+#[derive(Debug)]
+pub(super) enum Done {
+    Begun(Completes<Result<Begun, IntentError>>),
+    Recorded(Completes<Recorded>),
+    Looked(Completes<Option<Box<Record>>>),
+    Claimed(Completes<Vec<operation::Claim>>),
+    Swept(Completes<Swept>),
+    Listed(Completes<Vec<Record>>),
+    Shown(Completes<Option<Shown>>),
+}
+
+#[derive(Debug)]
+pub(super) struct Command {
+    pub(super) work: Work,
+    pub(super) done: Done,
+}
+
+/// What was done, to be told once it is durable.
+#[derive(Debug)]
+pub(super) enum Answer {
+    New(PendingIntent),
+    Again(Box<Record>),
+    OtherRequest,
+    NotAnIntent(IntentError),
+    NoRoom,
+    Recorded(Recorded),
+    Looked(Option<Box<Record>>),
+    Claimed(Vec<PendingClaim>),
+    Swept(Swept),
+    Listed(Vec<Record>),
+    Shown(Option<Box<Shown>>),
+}
+
+impl Done {
+    pub(super) fn with(self, answer: Answer) {
+        match (self, answer) {
+            (Done::Begun(done), Answer::New(pending)) => done.with(Ok(Ok(Begun::New(pending.committed())))),
+            (Done::Begun(done), Answer::Again(record)) => done.with(Ok(Ok(Begun::Again(record)))),
+            (Done::Begun(done), Answer::OtherRequest) => done.with(Ok(Ok(Begun::OtherRequest))),
+            (Done::Begun(done), Answer::NotAnIntent(error)) => done.with(Ok(Err(error))),
+            (Done::Recorded(done), Answer::Recorded(recorded)) => done.with(Ok(recorded)),
+            (Done::Looked(done), Answer::Looked(record)) => done.with(Ok(record)),
+            (Done::Claimed(done), Answer::Claimed(claims)) => {
+                done.with(Ok(claims.into_iter().map(PendingClaim::committed).collect()));
+            }
+            (Done::Swept(done), Answer::Swept(swept)) => done.with(Ok(swept)),
+            (Done::Listed(done), Answer::Listed(records)) => done.with(Ok(records)),
+            (Done::Shown(done), Answer::Shown(shown)) => done.with(Ok(shown.map(|shown| *shown))),
+            (done, Answer::NoRoom) => done.refuse(&LedgerError::NoRoom),
+            // Work and whom to tell are made together (`thread`), so these are all pairs.
+            (done, _) => done.refuse(&LedgerError::Closed),
+        }
+    }
+
+    pub(super) fn refuse(self, error: &LedgerError) {
+        let error = error.clone();
+        match self {
+            Done::Begun(done) => done.with(Err(error)),
+            Done::Recorded(done) => done.with(Err(error)),
+            Done::Looked(done) => done.with(Err(error)),
+            Done::Claimed(done) => done.with(Err(error)),
+            Done::Swept(done) => done.with(Err(error)),
+            Done::Listed(done) => done.with(Err(error)),
+            Done::Shown(done) => done.with(Err(error)),
+        }
+    }
+}
+
+/// One transaction's work.
+pub(super) struct Batch<'r> {
+    pub(super) rows: &'r mut dyn Rows,
+    pub(super) epoch: Epoch,
+    /// Whether new operations may be written.
+    pub(super) may_begin: bool,
+    pub(super) tally: Tally,
+}
+
+/// What is counted once the transaction is durable.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) states: [i64; 6],
+    pub(super) refused: Vec<Refused>,
+    pub(super) contradicted: u64,
+    pub(super) no_room: u64,
+    pub(super) oldest: Option<[Option<backstop_engine::time::Wall>; 2]>,
+}
+
+impl Tally {
+    fn count(&mut self, state: State, by: i64) {
+        if let Some(count) = self.states.get_mut(state.index()) {
+            *count += by;
+        }
+    }
+}
+
+impl Batch<'_> {
+    pub(super) fn run(&mut self, work: &Work) -> Result<Answer, RowsError> {
+        match work {
+            Work::Begin(intent, now) => self.begin(intent, now),
+            Work::Record(report, now) => self.record(report, now).map(Answer::Recorded),
+            Work::Look(scope, id, now) => self.look(scope, *id, now).map(Answer::Looked),
+            Work::Claim(most, query_timeout, now) => self.claim(*most, *query_timeout, now),
+            Work::Sweep(retention, entropy, now) => self.sweep(retention, *entropy, now).map(Answer::Swept),
+            Work::List(filter) => self.rows.list(filter).map(Answer::Listed),
+            Work::Show(id) => self.show(*id).map(Answer::Shown),
+            Work::Resolve(id, decision, by, now) => {
+                self.resolve(*id, *decision, by, now).map(Answer::Recorded)
+            }
+        }
+    }
+
+    fn begin(&mut self, intent: &Intent, now: &Now) -> Result<Answer, RowsError> {
+        let existing = self.rows.by_key(&intent.scope, &intent.key)?;
+        let pending = match operation::begin(existing.as_ref(), intent.clone(), self.epoch, now) {
+            Ok(Begin::New(pending)) => pending,
+            Ok(Begin::OtherRequest) => return Ok(Answer::OtherRequest),
+            Err(error) => return Ok(Answer::NotAnIntent(error)),
+            Ok(Begin::Again) => {
+                let Some(mut record) = existing else { return Ok(Answer::OtherRequest) };
+                self.wake(&mut record, now)?;
+                return Ok(Answer::Again(Box::new(record)));
+            }
+        };
+        if !self.may_begin {
+            self.tally.no_room += 1;
+            return Ok(Answer::NoRoom);
+        }
+        if !self.rows.insert(pending.record())? {
+            // The name is taken: 128 random bits that came twice, or were not random. It must not be forwarded.
+            return Ok(Answer::OtherRequest);
+        }
+        self.tally.count(pending.record().progress.state(), 1);
+        Ok(Answer::New(pending))
+    }
+
+    fn record(&mut self, report: &Report, now: &Now) -> Result<Recorded, RowsError> {
+        let Some(record) = self.rows.by_id(report.id())? else { return Ok(Recorded::Unheard) };
+        match operation::apply(&record, report, self.epoch, now) {
+            Ok(change) => {
+                // What was kept of an answer goes on being kept when its verdict is contradicted.
+                let answer = report.answer().cloned().or_else(|| record.answer.clone());
+                self.change(Record { answer, ..record }, &change, Actor::Reporter, now)
+            }
+            Err(why) => Ok(self.refused(why, record)),
+        }
+    }
+
+    fn refused(&mut self, why: Refused, record: Record) -> Recorded {
+        self.tally.refused.push(why);
+        Recorded::Refused { why, record: Box::new(record) }
+    }
+
+    /// Writes a change, if what it was decided on is still there.
+    fn change(
+        &mut self,
+        mut record: Record,
+        change: &Change,
+        actor: Actor,
+        now: &Now,
+    ) -> Result<Recorded, RowsError> {
+        let fence = record.progress.fence();
+        record.progress = change.progress;
+        if !self.update(&record, fence)? {
+            return Ok(self.refused(Refused::Stale, record));
+        }
+        self.moved(&record, change, actor, now)?;
+        Ok(Recorded::Changed {
+            record: Box::new(record),
+            from: change.from,
+            is_contradiction: change.is_contradiction(),
+        })
+    }
+
+    fn update(&mut self, record: &Record, fence: Fence) -> Result<bool, RowsError> {
+        self.rows.update(record, fence)
+    }
+
+    /// Counts and notes that a record went from one state to another.
+    fn moved(&mut self, record: &Record, change: &Change, actor: Actor, now: &Now) -> Result<(), RowsError> {
+        if change.from == change.to() {
+            return Ok(());
+        }
+        self.tally.count(change.from, -1);
+        self.tally.count(change.to(), 1);
+        self.tally.contradicted += u64::from(change.is_contradiction());
+        let event = HistoryEvent { at: now.wall, actor, from: change.from, to: change.to() };
+        self.rows.note(record.identity.id, &event)
+    }
+
+    fn wake(&mut self, record: &mut Record, now: &Now) -> Result<(), RowsError> {
+        if let Some(progress) = operation::wake(record, self.epoch, now) {
+            record.progress = progress;
+            self.update(record, progress.fence())?;
+        }
+        Ok(())
+    }
+
+    fn look(&mut self, scope: &Scope, id: OperationId, now: &Now) -> Result<Option<Box<Record>>, RowsError> {
+        let Some(mut record) = self.rows.by_id(id)?.filter(|record| record.identity.scope == *scope) else {
+            return Ok(None);
+        };
+        self.wake(&mut record, now)?;
+        Ok(Some(Box::new(record)))
+    }
+
+    fn claim(&mut self, most: usize, query_timeout: Duration, now: &Now) -> Result<Answer, RowsError> {
+        let mut claims = Vec::new();
+        for record in self.rows.due(now.mono, most.min(SWEPT))? {
+            let fence = record.progress.fence();
+            if let Ok(claim) = operation::claim(record, query_timeout, self.epoch, now)
+                && self.update(claim.record(), fence)?
+            {
+                claims.push(claim);
+            }
+        }
+        Ok(Answer::Claimed(claims))
+    }
+
+    fn sweep(&mut self, retention: &Retention, entropy: u64, now: &Now) -> Result<Swept, RowsError> {
+        let mut swept = Swept::default();
+        let mut draws = Draws(entropy);
+        for record in self.rows.lapsed(now.mono, SWEPT)? {
+            if let Ok(change) = operation::lease_ended(&record, draws.next(), self.epoch, now) {
+                self.change(record, &change, Actor::Time, now)?;
+                swept.lapsed += 1;
+            }
+        }
+        for record in self.rows.overdue(now.wall, SWEPT)? {
+            if let Ok(change) = operation::overdue(&record, draws.next(), self.epoch, now) {
+                self.change(record, &change, Actor::Time, now)?;
+                swept.overdue += 1;
+            }
+        }
+        self.retain(retention, now, &mut swept)?;
+        swept.oldest_due = self.rows.oldest_due()?;
+        self.tally.oldest = Some([self.rows.oldest("unknown")?, self.rows.oldest("attention")?]);
+        Ok(swept)
+    }
+
+    fn retain(&mut self, retention: &Retention, now: &Now, swept: &mut Swept) -> Result<(), RowsError> {
+        let before = |age: Duration| {
+            let age = i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
+            backstop_engine::time::Wall::from_unix_ns(now.wall.as_unix_ns().saturating_sub(age))
+        };
+        let old = self.rows.decided_before(before(retention.tombstone), false, SWEPT)?;
+        let whole = self.rows.decided_before(before(retention.content), true, SWEPT)?;
+        for record in old.into_iter().chain(whole) {
+            match operation::retained(&record, retention, now) {
+                Keep::Whole => {}
+                Keep::Tombstone => {
+                    let fence = record.progress.fence();
+                    let answer =
+                        record.answer.as_ref().map(|answer| operation::KeptAnswer::of_status(answer.status));
+                    self.update(&Record { answer, ..record }, fence)?;
+                    swept.emptied += 1;
+                }
+                Keep::Nothing => {
+                    let id = record.identity.id;
+                    // It may stand in both lists.
+                    if self.rows.by_id(id)?.is_some() {
+                        self.rows.forget(id)?;
+                        self.tally.count(record.progress.state(), -1);
+                        swept.forgotten += 1;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn show(&mut self, id: OperationId) -> Result<Option<Box<Shown>>, RowsError> {
+        let Some(record) = self.rows.by_id(id)? else { return Ok(None) };
+        Ok(Some(Box::new(Shown { record, history: self.rows.history(id)? })))
+    }
+
+    fn resolve(
+        &mut self,
+        id: OperationId,
+        decision: Decision,
+        by: &Resolution,
+        now: &Now,
+    ) -> Result<Recorded, RowsError> {
+        let Some(record) = self.rows.by_id(id)? else { return Ok(Recorded::Unheard) };
+        match operation::resolve(&record, decision, self.epoch, now) {
+            Ok(change) => self.change(record, &change, Actor::Person(by.clone()), now),
+            Err(why) => Ok(self.refused(why, record)),
+        }
+    }
+
+    /// What was open in an earlier life is taken over by this one. Gives back how many there were, at most `most`.
+    pub(super) fn recover(
+        &mut self,
+        entropy: &mut Draws,
+        most: usize,
+        now: &Now,
+    ) -> Result<usize, RowsError> {
+        let records = self.rows.open_before(self.epoch, most)?;
+        let count = records.len();
+        for mut record in records {
+            let fence = record.progress.fence();
+            if let Some(change) = operation::recover(&record, entropy.bits(), self.epoch, now) {
+                record.progress = change.progress;
+                self.update(&record, fence)?;
+                self.moved(&record, &change, Actor::Recovery, now)?;
+            }
+        }
+        Ok(count)
+    }
+}
+
+/// A sequence of random bits from 64 of them (SplitMix64, <https://doi.org/10.1145/2714064.2660195>).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Draws(pub(super) u64);
+
+impl Draws {
+    pub(super) fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    fn next(&mut self) -> Draw {
+        Schedule::default().draw(self.bits())
+    }
+}

@@ -1,0 +1,350 @@
+//! Rows in SQLite: one connection, statements prepared once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use backstop_engine::operation::{ClientKey, Epoch, Fence, OperationId, Record, Scope};
+use backstop_engine::time::{Mono, Wall};
+use rusqlite::types::ToSql;
+use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
+
+use super::encode::{COLUMNS, moment, number, pairs, record};
+use super::lock::{FolderLock, failed};
+use super::reserve::Reserve;
+use super::{OpenError, file};
+use crate::ledger::history::{Actor, HistoryEvent, Resolution};
+use crate::ledger::rows::{Filter, Rows, RowsError};
+
+/// Rows that may be written between two checkpoints; a row takes a few pages of the WAL.
+const ROWS_PER_CHECKPOINT: u64 = 2000;
+/// Commits between two checkpoints at most.
+const COMMITS_PER_CHECKPOINT: u64 = 500;
+/// `SQLITE_IOERR_SHMSIZE`: the index of the WAL could not grow, for want of room.
+const SHM_SIZE: i32 = 4874;
+
+/// Rows in one SQLite file, which this process alone has open.
+#[derive(Debug)]
+pub struct SqliteRows {
+    connection: Connection,
+    path: PathBuf,
+    reserve: Reserve,
+    rows: u64,
+    commits: u64,
+    /// After the connection: the file is closed before it is let go.
+    _lock: FolderLock,
+}
+
+impl SqliteRows {
+    /// Opens the file below a folder, and makes it if there is none. `reserve_bytes` of room are held for outcomes.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or not as durable as it has to be.
+    pub fn open(folder: &Path, reserve_bytes: u64) -> Result<Self, OpenError> {
+        fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
+        let lock = FolderLock::take(folder)?;
+        let (connection, path) = file::open(folder)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        let reserve = Reserve::new(folder, reserve_bytes);
+        Ok(Self { connection, path, reserve, rows: 0, commits: 0, _lock: lock })
+    }
+
+    /// Forbids the file to grow beyond so many pages of 4 KiB: as if the disk were full then.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn limit_pages(&self, pages: u64) {
+        let _ = self.connection.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()));
+    }
+
+    fn error(&self, error: &rusqlite::Error) -> RowsError {
+        let message = format!("{}: {error}", self.path.display());
+        match error {
+            rusqlite::Error::SqliteFailure(failure, _)
+                if failure.code == ErrorCode::DiskFull || failure.extended_code == SHM_SIZE =>
+            {
+                RowsError::Full(message)
+            }
+            _ => RowsError::Failed(message),
+        }
+    }
+
+    fn run(&mut self, sql: &str, values: &[&dyn ToSql]) -> Result<usize, RowsError> {
+        let done = self.connection.prepare_cached(sql).and_then(|mut statement| statement.execute(values));
+        self.rows += 1;
+        done.map_err(|error| self.error(&error))
+    }
+
+    fn records(&self, rest: &str, values: &[&dyn ToSql]) -> Result<Vec<Record>, RowsError> {
+        let sql = format!("SELECT {COLUMNS} FROM operations {rest}");
+        let found = self.connection.prepare_cached(&sql).and_then(|mut statement| {
+            statement.query_map(values, record).and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        });
+        found.map_err(|error| self.error(&error))
+    }
+
+    fn one<T: rusqlite::types::FromSql>(
+        &self,
+        sql: &str,
+        values: &[&dyn ToSql],
+    ) -> Result<Option<T>, RowsError> {
+        let found = self
+            .connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.query_row(values, |row| row.get(0)).optional());
+        found.map_err(|error| self.error(&error))
+    }
+
+    /// Moves what is in the WAL into the file. One that finds no room leaves it in the WAL, which is as durable.
+    fn checkpoint(&mut self) -> Result<(), RowsError> {
+        (self.rows, self.commits) = (0, 0);
+        let done = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        match done.map_err(|error| self.error(&error)) {
+            Err(RowsError::Failed(message)) => Err(RowsError::Failed(message)),
+            Ok(()) | Err(RowsError::Full(_)) => Ok(()),
+        }
+    }
+}
+
+impl Rows for SqliteRows {
+    fn next_epoch(&mut self) -> Result<Epoch, RowsError> {
+        self.run("UPDATE lives SET epoch = epoch + 1", &[])?;
+        let epoch: Option<i64> = self.one("SELECT epoch FROM lives", &[])?;
+        let epoch = epoch.and_then(|epoch| u64::try_from(epoch).ok());
+        epoch
+            .map(Epoch::new)
+            .ok_or_else(|| RowsError::Failed(format!("{}: it counts no lives", self.path.display())))
+    }
+
+    fn begin(&mut self) -> Result<(), RowsError> {
+        self.run("BEGIN IMMEDIATE", &[]).map(|_| ())
+    }
+
+    fn commit(&mut self) -> Result<(), RowsError> {
+        self.run("COMMIT", &[])?;
+        self.commits += 1;
+        if self.rows >= ROWS_PER_CHECKPOINT || self.commits >= COMMITS_PER_CHECKPOINT {
+            self.checkpoint()
+        } else {
+            Ok(())
+        }
+    }
+
+    fn roll_back(&mut self) -> Result<(), RowsError> {
+        // Some errors have SQLite undo the transaction itself.
+        if self.connection.is_autocommit() { Ok(()) } else { self.run("ROLLBACK", &[]).map(|_| ()) }
+    }
+
+    fn by_key(&mut self, scope: &Scope, key: &ClientKey) -> Result<Option<Record>, RowsError> {
+        let found =
+            self.records("WHERE key = ?1 AND scope = ?2", params![key.as_bytes(), scope.as_bytes()])?;
+        Ok(found.into_iter().next())
+    }
+
+    fn by_id(&mut self, id: OperationId) -> Result<Option<Record>, RowsError> {
+        Ok(self.records("WHERE id = ?1", params![id.as_bytes()])?.into_iter().next())
+    }
+
+    fn insert(&mut self, record: &Record) -> Result<bool, RowsError> {
+        let Record { identity, progress, .. } = record;
+        let parts = progress.parts();
+        let captured =
+            pairs(identity.captured.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())));
+        let written = self.run(
+            "INSERT INTO operations (id, scope, key, fingerprint, route, upstream_id, captured, created, state, why, \
+             fence, epoch, lease_until, due, verify_until, born, settle_from, asked, asked_at, absences, absent_at, \
+             was_absent, changed) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, \
+             ?18, ?19, ?20, ?21, ?22, ?23) ON CONFLICT DO NOTHING",
+            params![
+                identity.id.as_bytes(),
+                identity.scope.as_bytes(),
+                identity.key.as_bytes(),
+                identity.fingerprint.as_bytes(),
+                identity.route,
+                identity.upstream_id.as_deref(),
+                captured,
+                identity.created.as_unix_ns(),
+                parts.state.token(),
+                parts.state.why(),
+                number(parts.fence.number()),
+                number(parts.epoch.number()),
+                parts.lease_until.map(moment),
+                parts.due.map(moment),
+                parts.verify_until.as_unix_ns(),
+                moment(parts.born),
+                moment(parts.settle_from),
+                parts.asked,
+                moment(parts.asked_at),
+                parts.absences,
+                moment(parts.absent_at),
+                parts.was_absent,
+                parts.changed.as_unix_ns(),
+            ],
+        )?;
+        Ok(written == 1)
+    }
+
+    fn update(&mut self, record: &Record, fence: Fence) -> Result<bool, RowsError> {
+        let parts = record.progress.parts();
+        let answer = record.answer.as_ref();
+        // Nothing but a status is no content.
+        let content = answer.filter(|answer| answer.body.is_some() || !answer.fields.is_empty());
+        let fields = content
+            .map(|answer| pairs(answer.fields.iter().map(|(name, value)| (name.as_bytes(), &**value))));
+        let written = self.run(
+            "UPDATE operations SET state = ?3, why = ?4, fence = ?5, epoch = ?6, lease_until = ?7, due = ?8, \
+             born = ?9, settle_from = ?10, asked = ?11, asked_at = ?12, absences = ?13, absent_at = ?14, \
+             was_absent = ?15, changed = ?16, answer_status = ?17, answer_fields = ?18, answer_body = ?19 \
+             WHERE id = ?1 AND fence = ?2",
+            params![
+                record.identity.id.as_bytes(),
+                number(fence.number()),
+                parts.state.token(),
+                parts.state.why(),
+                number(parts.fence.number()),
+                number(parts.epoch.number()),
+                parts.lease_until.map(moment),
+                parts.due.map(moment),
+                moment(parts.born),
+                moment(parts.settle_from),
+                parts.asked,
+                moment(parts.asked_at),
+                parts.absences,
+                moment(parts.absent_at),
+                parts.was_absent,
+                parts.changed.as_unix_ns(),
+                answer.map(|answer| answer.status),
+                fields,
+                answer.and_then(|answer| answer.body.as_deref()),
+            ],
+        )?;
+        Ok(written == 1)
+    }
+
+    fn forget(&mut self, id: OperationId) -> Result<(), RowsError> {
+        self.run("DELETE FROM history WHERE operation = ?1", params![id.as_bytes()])?;
+        self.run("DELETE FROM operations WHERE id = ?1", params![id.as_bytes()]).map(|_| ())
+    }
+
+    fn note(&mut self, id: OperationId, event: &HistoryEvent) -> Result<(), RowsError> {
+        let (person, reason) = match &event.actor {
+            Actor::Person(by) => (Some(by.by()), Some(by.reason())),
+            _ => (None, None),
+        };
+        let written = self.run(
+            "INSERT INTO history VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            params![
+                id.as_bytes(),
+                event.at.as_unix_ns(),
+                event.actor.token(),
+                event.from.token(),
+                event.from.why(),
+                event.to.token(),
+                event.to.why(),
+                person,
+                reason,
+            ],
+        );
+        written.map(|_| ())
+    }
+
+    fn history(&mut self, id: OperationId) -> Result<Vec<HistoryEvent>, RowsError> {
+        use backstop_engine::operation::State;
+        let sql = "SELECT at, actor, was, was_why, became, became_why, person, reason FROM history \
+                   WHERE operation = ?1 ORDER BY rowid";
+        let read = |row: &rusqlite::Row<'_>| -> Result<Option<HistoryEvent>, rusqlite::Error> {
+            let state = |at: usize| -> Result<Option<State>, rusqlite::Error> {
+                Ok(State::parse(row.get_ref(at)?.as_str()?, row.get_ref(at + 1)?.as_str()?))
+            };
+            let (person, reason): (Option<String>, Option<String>) = (row.get(6)?, row.get(7)?);
+            let actor = match (row.get_ref(1)?.as_str()?, person, reason) {
+                ("reporter", None, None) => Some(Actor::Reporter),
+                ("time", None, None) => Some(Actor::Time),
+                ("recovery", None, None) => Some(Actor::Recovery),
+                ("person", Some(by), Some(reason)) => Resolution::new(&by, &reason).ok().map(Actor::Person),
+                _ => None,
+            };
+            let at = Wall::from_unix_ns(row.get(0)?);
+            let (from, to) = (state(2)?, state(4)?);
+            Ok((|| Some(HistoryEvent { at, actor: actor?, from: from?, to: to? }))())
+        };
+        let found = self.connection.prepare_cached(sql).and_then(|mut statement| {
+            statement.query_map(params![id.as_bytes()], read).and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        });
+        let found = found.map_err(|error| self.error(&error))?;
+        let whole: Option<Vec<HistoryEvent>> = found.into_iter().collect();
+        whole.ok_or_else(|| RowsError::Failed(format!("{}: a history is damaged", self.path.display())))
+    }
+
+    fn due(&mut self, at: Mono, most: usize) -> Result<Vec<Record>, RowsError> {
+        self.records("WHERE due <= ?1 ORDER BY due LIMIT ?2", params![moment(at), most as i64])
+    }
+
+    fn oldest_due(&mut self) -> Result<Option<Mono>, RowsError> {
+        let oldest: Option<Option<i64>> =
+            self.one("SELECT min(due) FROM operations WHERE due IS NOT NULL", &[])?;
+        Ok(oldest.flatten().and_then(|due| u64::try_from(due).ok()).map(Mono::from_ns))
+    }
+
+    fn lapsed(&mut self, at: Mono, most: usize) -> Result<Vec<Record>, RowsError> {
+        self.records(
+            "WHERE state = 'dispatching' AND lease_until <= ?1 ORDER BY lease_until LIMIT ?2",
+            params![moment(at), most as i64],
+        )
+    }
+
+    fn overdue(&mut self, at: Wall, most: usize) -> Result<Vec<Record>, RowsError> {
+        self.records(
+            "WHERE due IS NOT NULL AND state = 'unknown' AND verify_until <= ?1 LIMIT ?2",
+            params![at.as_unix_ns(), most as i64],
+        )
+    }
+
+    fn decided_before(&mut self, at: Wall, has_content: bool, most: usize) -> Result<Vec<Record>, RowsError> {
+        let rest = if has_content {
+            "WHERE answer_fields IS NOT NULL AND changed <= ?1 ORDER BY changed LIMIT ?2"
+        } else {
+            "WHERE due IS NULL AND lease_until IS NULL AND changed <= ?1 ORDER BY changed LIMIT ?2"
+        };
+        let found = self.records(rest, params![at.as_unix_ns(), most as i64])?;
+        // What was contradicted keeps its answer and is not decided.
+        Ok(found.into_iter().filter(|record| record.progress.state().is_decided()).collect())
+    }
+
+    fn open_before(&mut self, epoch: Epoch, most: usize) -> Result<Vec<Record>, RowsError> {
+        let values = params![number(epoch.number()), most as i64];
+        let mut found = self.records("WHERE due IS NOT NULL AND epoch < ?1 LIMIT ?2", values)?;
+        let under_way = self.records("WHERE state = 'dispatching' AND epoch < ?1 LIMIT ?2", values)?;
+        found.extend(under_way.into_iter().take(most.saturating_sub(found.len())));
+        Ok(found)
+    }
+
+    fn list(&mut self, filter: &Filter) -> Result<Vec<Record>, RowsError> {
+        self.records(
+            "WHERE created >= ?1 AND (?2 IS NULL OR state = ?2) ORDER BY created, number LIMIT ?3",
+            params![filter.from.as_unix_ns(), filter.state, filter.most.min(Filter::MOST) as i64],
+        )
+    }
+
+    fn counts(&mut self) -> Result<[u64; 6], RowsError> {
+        use backstop_engine::operation::State;
+        let mut counts = [0; 6];
+        for (count, state) in counts.iter_mut().zip(State::TOKENS) {
+            let found: Option<i64> =
+                self.one("SELECT count(*) FROM operations WHERE state = ?1", params![state])?;
+            *count = found.and_then(|found| u64::try_from(found).ok()).unwrap_or(0);
+        }
+        Ok(counts)
+    }
+
+    fn oldest(&mut self, state: &'static str) -> Result<Option<Wall>, RowsError> {
+        let sql = "SELECT min(created) FROM operations WHERE due IS NOT NULL AND state = ?1";
+        let oldest: Option<Option<i64>> = self.one(sql, params![state])?;
+        Ok(oldest.flatten().map(Wall::from_unix_ns))
+    }
+
+    fn release_reserve(&mut self) -> bool {
+        self.reserve.release()
+    }
+
+    fn take_reserve(&mut self) -> bool {
+        self.reserve.take()
+    }
+}

@@ -1,0 +1,59 @@
+//! The tables, and how the file says what it is.
+
+/// `BSLG`, in the header of the file (<https://www.sqlite.org/fileformat2.html#application_id>).
+pub(super) const APPLICATION_ID: i64 = 0x4253_4c47;
+/// The format that is written here.
+pub(super) const FORMAT: i64 = 1;
+
+/// An operation is open exactly while it is due, and under way exactly while it is leased and not due; the indexes rest on that.
+/// Moments on the clock since boot and dates are whole nanoseconds.
+pub(super) const TABLES: &str = "
+CREATE TABLE lives (one INTEGER PRIMARY KEY CHECK (one = 1), epoch INTEGER NOT NULL) STRICT;
+INSERT INTO lives VALUES (1, 0);
+CREATE TABLE operations (
+    number INTEGER PRIMARY KEY,
+    id BLOB NOT NULL UNIQUE,
+    scope BLOB NOT NULL,
+    key BLOB NOT NULL,
+    fingerprint BLOB NOT NULL,
+    route TEXT NOT NULL,
+    upstream_id BLOB,
+    captured BLOB NOT NULL,
+    created INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    why TEXT NOT NULL,
+    fence INTEGER NOT NULL,
+    epoch INTEGER NOT NULL,
+    lease_until INTEGER,
+    due INTEGER,
+    verify_until INTEGER NOT NULL,
+    born INTEGER NOT NULL,
+    settle_from INTEGER NOT NULL,
+    asked INTEGER NOT NULL,
+    asked_at INTEGER NOT NULL,
+    absences INTEGER NOT NULL,
+    absent_at INTEGER NOT NULL,
+    was_absent INTEGER NOT NULL,
+    changed INTEGER NOT NULL,
+    answer_status INTEGER,
+    answer_fields BLOB,
+    answer_body BLOB,
+    UNIQUE (key, scope)
+) STRICT;
+CREATE INDEX operations_due ON operations (due) WHERE due IS NOT NULL;
+CREATE INDEX operations_under_way ON operations (lease_until) WHERE state = 'dispatching';
+CREATE INDEX operations_decided ON operations (changed) WHERE due IS NULL AND lease_until IS NULL;
+CREATE INDEX operations_with_content ON operations (changed) WHERE answer_fields IS NOT NULL;
+CREATE TABLE history (
+    operation BLOB NOT NULL,
+    at INTEGER NOT NULL,
+    actor TEXT NOT NULL,
+    was TEXT NOT NULL,
+    was_why TEXT NOT NULL,
+    became TEXT NOT NULL,
+    became_why TEXT NOT NULL,
+    person TEXT,
+    reason TEXT
+) STRICT;
+CREATE INDEX history_of ON history (operation);
+";

@@ -1,0 +1,57 @@
+//! Every ledger keeps the contract.
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+use backstop_engine::time::Now;
+use backstop_store::ledger::{Ledger, LedgerOptions, MemoryRows, ThreadLedger};
+use backstop_store::testing::{LedgerBackend, ledger_contract};
+
+#[derive(Default)]
+struct Memory(MemoryRows);
+
+impl LedgerBackend for Memory {
+    fn fresh(&mut self, now: Now) -> Box<dyn Ledger> {
+        self.0 = MemoryRows::default();
+        self.again(now).unwrap()
+    }
+
+    fn again(&mut self, now: Now) -> Option<Box<dyn Ledger>> {
+        let rows = Box::new(self.0.clone());
+        Some(Box::new(ThreadLedger::open(rows, LedgerOptions::default(), 1, now).unwrap()))
+    }
+}
+
+#[test]
+fn memory_keeps_the_ledgers_contract() {
+    ledger_contract(&mut Memory::default());
+}
+
+#[cfg(feature = "sqlite")]
+mod sqlite {
+    use backstop_store::ledger::sqlite::{self, OpenError};
+
+    use super::*;
+
+    struct Sqlite(tempfile::TempDir);
+
+    impl LedgerBackend for Sqlite {
+        fn fresh(&mut self, now: Now) -> Box<dyn Ledger> {
+            self.0 = tempfile::tempdir().unwrap();
+            self.again(now).unwrap()
+        }
+
+        /// The thread of a ledger that was only dropped may hold the file for a moment longer.
+        fn again(&mut self, now: Now) -> Option<Box<dyn Ledger>> {
+            loop {
+                match sqlite::open(self.0.path(), LedgerOptions::default(), 1, now) {
+                    Ok(ledger) => return Some(Box::new(ledger)),
+                    Err(error) => assert!(matches!(error, OpenError::Locked(_)), "{error}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sqlite_keeps_the_ledgers_contract() {
+        ledger_contract(&mut Sqlite(tempfile::tempdir().unwrap()));
+    }
+}
