@@ -18,6 +18,7 @@
 
 mod encode;
 mod file;
+mod flush;
 mod lock;
 mod reserve;
 mod rows;
@@ -31,6 +32,7 @@ use super::options::LedgerOptions;
 use super::rows::RowsError;
 use super::thread::ThreadLedger;
 
+pub use flush::flush_time;
 pub use rows::SqliteRows;
 
 /// The file's name below the ledger's folder.
