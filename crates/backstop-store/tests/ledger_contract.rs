@@ -1,12 +1,13 @@
 //! Every ledger keeps the contract.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
+use backstop_engine::operation::Epoch;
 use backstop_engine::time::Now;
 use backstop_store::ledger::{Ledger, LedgerOptions, MemoryRows, ThreadLedger};
 use backstop_store::testing::{LedgerBackend, ledger_contract};
 
 #[derive(Default)]
-struct Memory(MemoryRows);
+struct Memory(MemoryRows, Option<Epoch>);
 
 impl LedgerBackend for Memory {
     fn fresh(&mut self, now: Now) -> Box<dyn Ledger> {
@@ -16,7 +17,14 @@ impl LedgerBackend for Memory {
 
     fn again(&mut self, now: Now) -> Option<Box<dyn Ledger>> {
         let rows = Box::new(self.0.clone());
-        Some(Box::new(ThreadLedger::open(rows, LedgerOptions::default(), 1, now).unwrap()))
+        let ledger = ThreadLedger::open(rows, LedgerOptions::default(), 1, now).unwrap();
+        self.1 = Some(ledger.epoch());
+        Some(Box::new(ledger))
+    }
+
+    fn beside(&mut self) -> Option<Box<dyn Ledger>> {
+        let rows = Box::new(self.0.clone());
+        Some(Box::new(ThreadLedger::beside(rows, LedgerOptions::default(), self.1?).unwrap()))
     }
 }
 

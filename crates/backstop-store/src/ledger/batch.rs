@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use backstop_engine::operation::{
-    self, Begin, Change, Decision, Draw, Epoch, Fence, Intent, IntentError, Keep, OperationId, PendingClaim,
+    self, Begin, Change, Decision, Epoch, Fence, Intent, IntentError, Keep, OperationId, PendingClaim,
     PendingIntent, Record, Refused, Report, Retention, Schedule, Scope, State,
 };
 use backstop_engine::time::Now;
@@ -143,6 +143,15 @@ impl Batch<'_> {
 
     fn begin(&mut self, intent: &Intent, now: &Now) -> Result<Answer, RowsError> {
         let existing = self.rows.by_key(&intent.scope, &intent.key)?;
+        self.begin_after(existing, intent, now)
+    }
+
+    fn begin_after(
+        &mut self,
+        existing: Option<Record>,
+        intent: &Intent,
+        now: &Now,
+    ) -> Result<Answer, RowsError> {
         let pending = match operation::begin(existing.as_ref(), intent.clone(), self.epoch, now) {
             Ok(Begin::New(pending)) => pending,
             Ok(Begin::OtherRequest) => return Ok(Answer::OtherRequest),
@@ -158,8 +167,12 @@ impl Batch<'_> {
             return Ok(Answer::NoRoom);
         }
         if !self.rows.insert(pending.record())? {
-            // The name is taken: 128 random bits that came twice, or were not random. It must not be forwarded.
-            return Ok(Answer::OtherRequest);
+            // Another replica was faster; or the name is taken, 128 random bits that came twice or were not random, and must
+            // not be forwarded.
+            return match self.rows.by_key(&intent.scope, &intent.key)? {
+                Some(record) => self.begin_after(Some(record), intent, now),
+                None => Ok(Answer::OtherRequest),
+            };
         }
         self.tally.count(pending.record().progress.state(), 1);
         Ok(Answer::New(pending))
@@ -250,15 +263,15 @@ impl Batch<'_> {
 
     fn sweep(&mut self, retention: &Retention, entropy: u64, now: &Now) -> Result<Swept, RowsError> {
         let mut swept = Swept::default();
-        let mut draws = Draws(entropy);
+        let draw = |record: &Record| Schedule::default().draw(Draws::of(entropy, record).bits());
         for record in self.rows.lapsed(now.mono, SWEPT)? {
-            if let Ok(change) = operation::lease_ended(&record, draws.next(), self.epoch, now) {
+            if let Ok(change) = operation::lease_ended(&record, draw(&record), self.epoch, now) {
                 self.change(record, &change, Actor::Time, now)?;
                 swept.lapsed += 1;
             }
         }
         for record in self.rows.overdue(now.wall, SWEPT)? {
-            if let Ok(change) = operation::overdue(&record, draws.next(), self.epoch, now) {
+            if let Ok(change) = operation::overdue(&record, draw(&record), self.epoch, now) {
                 self.change(record, &change, Actor::Time, now)?;
                 swept.overdue += 1;
             }
@@ -320,17 +333,14 @@ impl Batch<'_> {
     }
 
     /// What was open in an earlier life is taken over by this one. Gives back how many there were, at most `most`.
-    pub(super) fn recover(
-        &mut self,
-        entropy: &mut Draws,
-        most: usize,
-        now: &Now,
-    ) -> Result<usize, RowsError> {
+    pub(super) fn recover(&mut self, entropy: u64, most: usize, now: &Now) -> Result<usize, RowsError> {
         let records = self.rows.open_before(self.epoch, most)?;
         let count = records.len();
         for mut record in records {
             let fence = record.progress.fence();
-            if let Some(change) = operation::recover(&record, entropy.bits(), self.epoch, now) {
+            if let Some(change) =
+                operation::recover(&record, Draws::of(entropy, &record).bits(), self.epoch, now)
+            {
                 record.progress = change.progress;
                 self.update(&record, fence)?;
                 self.moved(&record, &change, Actor::Recovery, now)?;
@@ -352,7 +362,9 @@ impl Draws {
         mixed ^ mixed >> 31
     }
 
-    fn next(&mut self) -> Draw {
-        Schedule::default().draw(self.bits())
+    /// One for each record, whatever order they come in.
+    fn of(entropy: u64, record: &Record) -> Self {
+        let (name, _) = record.identity.id.as_bytes().split_first_chunk::<8>().unwrap_or((&[0; 8], &[]));
+        Self(entropy ^ u64::from_be_bytes(*name))
     }
 }

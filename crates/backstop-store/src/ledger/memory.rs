@@ -1,7 +1,7 @@
-//! Rows in memory, for tests: nothing survives the process.
+//! Rows in memory, for tests: nothing survives the process. Several ledgers may share them, one transaction after the other.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use backstop_engine::operation::{ClientKey, Epoch, Fence, OperationId, Record, Scope, State};
 use backstop_engine::time::{Mono, Wall};
@@ -11,11 +11,13 @@ use super::rows::{Filter, Rows, RowsError};
 
 /// Rows in memory. A clone shows the same rows, as if the process had started again.
 #[derive(Clone, Debug, Default)]
-pub struct MemoryRows(Arc<Mutex<Kept>>);
+pub struct MemoryRows(Arc<(Mutex<Kept>, Condvar)>);
 
 #[derive(Debug, Default)]
 struct Kept {
     epoch: u64,
+    /// Somebody is in a transaction.
+    is_busy: bool,
     records: BTreeMap<OperationId, Record>,
     keys: BTreeMap<(Scope, ClientKey), OperationId>,
     history: BTreeMap<OperationId, Vec<HistoryEvent>>,
@@ -52,7 +54,13 @@ impl Kept {
 
 impl MemoryRows {
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn end(&self, mut kept: MutexGuard<'_, Kept>) {
+        kept.undo.clear();
+        kept.is_busy = false;
+        self.0.1.notify_one();
     }
 }
 
@@ -64,12 +72,13 @@ impl Rows for MemoryRows {
     }
 
     fn begin(&mut self) -> Result<(), RowsError> {
-        self.kept().undo.clear();
+        let waited = self.0.1.wait_while(self.kept(), |kept| kept.is_busy);
+        waited.unwrap_or_else(PoisonError::into_inner).is_busy = true;
         Ok(())
     }
 
     fn commit(&mut self) -> Result<(), RowsError> {
-        self.kept().undo.clear();
+        self.end(self.kept());
         Ok(())
     }
 
@@ -79,6 +88,7 @@ impl Rows for MemoryRows {
             kept.set(id, record);
             kept.history.insert(id, history);
         }
+        self.end(kept);
         Ok(())
     }
 

@@ -72,7 +72,7 @@ pub trait Rows: fmt::Debug + Send {
     /// The history of a record, oldest first.
     fn history(&mut self, id: OperationId) -> Result<Vec<HistoryEvent>, RowsError>;
 
-    /// Records that are due at this moment, those that are due longest first.
+    /// Records that are due at this moment, those that are due longest first; of equals by name.
     fn due(&mut self, at: Mono, most: usize) -> Result<Vec<Record>, RowsError>;
 
     /// Since when the record that is due longest is due.
@@ -90,7 +90,7 @@ pub trait Rows: fmt::Debug + Send {
     /// Records of lives before this one that are not decided.
     fn open_before(&mut self, epoch: Epoch, most: usize) -> Result<Vec<Record>, RowsError>;
 
-    /// Records for an operator.
+    /// Records for an operator, oldest first; of equals by name.
     fn list(&mut self, filter: &Filter) -> Result<Vec<Record>, RowsError>;
 
     /// How many records are in each state, in the order of [`State::TOKENS`](backstop_engine::operation::State::TOKENS).

@@ -8,7 +8,7 @@ use backstop_engine::operation::{
 };
 use backstop_engine::time::Now;
 
-use super::batch::{Batch, Command, Done, Draws, Tally, Work};
+use super::batch::{Batch, Command, Done, Tally, Work};
 use super::completion::{Completes, Completion, LedgerError};
 use super::history::Resolution;
 use super::options::LedgerOptions;
@@ -43,6 +43,19 @@ impl ThreadLedger {
     ) -> Result<Self, RowsError> {
         let epoch = rows.next_epoch()?;
         recover(&mut *rows, epoch, entropy, &now)?;
+        Self::start(rows, epoch, options)
+    }
+
+    /// A second ledger on rows that are shared, in the same life: as two replicas have one.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    #[cfg(any(test, feature = "testing"))]
+    pub fn beside(rows: Box<dyn Rows>, options: LedgerOptions, epoch: Epoch) -> Result<Self, RowsError> {
+        Self::start(rows, epoch, options)
+    }
+
+    fn start(mut rows: Box<dyn Rows>, epoch: Epoch, options: LedgerOptions) -> Result<Self, RowsError> {
         let counters = Arc::new(Counters::default());
         rows.begin()?;
         counters.set_states(rows.counts()?);
@@ -74,11 +87,10 @@ impl ThreadLedger {
 }
 
 fn recover(rows: &mut dyn Rows, epoch: Epoch, entropy: u64, now: &Now) -> Result<(), RowsError> {
-    let mut draws = Draws(entropy);
     loop {
         rows.begin()?;
         let mut batch = Batch { rows: &mut *rows, epoch, may_begin: false, tally: Tally::default() };
-        let recovered = batch.recover(&mut draws, RECOVERED, now)?;
+        let recovered = batch.recover(entropy, RECOVERED, now)?;
         rows.commit()?;
         if recovered < RECOVERED {
             return Ok(());

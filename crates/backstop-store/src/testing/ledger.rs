@@ -2,6 +2,7 @@
 #![expect(clippy::panic, reason = "a promise that is not kept stops the test")]
 
 mod lifetimes;
+mod replicas;
 mod samples;
 
 use std::time::Duration;
@@ -24,6 +25,11 @@ pub trait LedgerBackend {
 
     /// Opens it again after it was closed; `None` if nothing survives that.
     fn again(&mut self, now: Now) -> Option<Box<dyn Ledger>>;
+
+    /// Opens another one beside that which was opened last, as a second replica does; `None` if one process has it alone.
+    fn beside(&mut self) -> Option<Box<dyn Ledger>> {
+        None
+    }
 }
 
 /// Holds a ledger against the whole contract.
@@ -42,6 +48,8 @@ pub fn ledger_contract(backend: &mut dyn LedgerBackend) {
         woken,
         persons,
         listed,
+        replicas::one_intent,
+        replicas::leases_and_claims,
         lifetimes::leases,
         lifetimes::deadlines,
         lifetimes::retention,

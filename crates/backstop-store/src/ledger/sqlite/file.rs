@@ -1,6 +1,6 @@
 //! Opening the file, with everything that durability needs.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
@@ -10,16 +10,16 @@ use super::schema::{APPLICATION_ID, FORMAT, TABLES};
 use super::{FILE_NAME, OpenError};
 
 /// What is asked for.
-const SETTINGS: &str = "
-PRAGMA journal_mode = WAL;
-PRAGMA synchronous = FULL;
-PRAGMA mmap_size = 0;
-PRAGMA wal_autocheckpoint = 0;
-PRAGMA trusted_schema = OFF;
-PRAGMA cell_size_check = ON;
-PRAGMA temp_store = MEMORY;
-PRAGMA busy_timeout = 5000;
-";
+const SETTINGS: [&str; 8] = [
+    "synchronous = FULL",
+    "journal_mode = WAL",
+    "mmap_size = 0",
+    "wal_autocheckpoint = 0",
+    "trusted_schema = OFF",
+    "cell_size_check = ON",
+    "temp_store = MEMORY",
+    "busy_timeout = 5000",
+];
 
 /// What has to be read back: the setting, as it is then, and as it is written.
 const NEEDED: [(&str, &str, &str); 3] = [
@@ -38,7 +38,8 @@ pub(super) fn open(folder: &Path) -> Result<(Connection, PathBuf), OpenError> {
     let connection = Connection::open_with_flags(&path, flags).map_err(said)?;
     let (application, format) = (pragma(&connection, "application_id"), pragma(&connection, "user_version"));
     let (application, format) = (application.map_err(said)?, format.map_err(said)?);
-    let is_new = fs::metadata(&path).map_err(|error| failed(&path, &error))?.len() == 0;
+    // A process that died while it made one left nothing in it: that is done in one transaction.
+    let is_new = application == "0" && is_empty(&connection).map_err(said)?;
     if !is_new && application != APPLICATION_ID.to_string() {
         return Err(OpenError::NotALedger(path));
     }
@@ -46,7 +47,9 @@ pub(super) fn open(folder: &Path) -> Result<(Connection, PathBuf), OpenError> {
     if found > FORMAT {
         return Err(OpenError::Later { path, found, known: FORMAT });
     }
-    connection.execute_batch(SETTINGS).map_err(said)?;
+    for setting in SETTINGS {
+        to_the_end(&connection, setting).map_err(said)?;
+    }
     for (setting, value, needed) in NEEDED {
         let found = pragma(&connection, setting).map_err(said)?;
         if found != value {
@@ -70,6 +73,18 @@ fn create(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.execute_batch(&format!(
         "BEGIN IMMEDIATE; {TABLES} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT}; COMMIT;"
     ))
+}
+
+fn is_empty(connection: &Connection) -> Result<bool, rusqlite::Error> {
+    connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))
+}
+
+/// Runs a pragma until it is done. One that writes, as the change to WAL does, may give a row first and fail to commit then.
+fn to_the_end(connection: &Connection, setting: &str) -> Result<(), rusqlite::Error> {
+    let mut statement = connection.prepare(&format!("PRAGMA {setting}"))?;
+    let mut rows = statement.query([])?;
+    while rows.next()?.is_some() {}
+    Ok(())
 }
 
 /// The first value that a pragma gives, as text.

@@ -25,7 +25,7 @@ impl Reserve {
 
     /// Takes the room. `false` if there is too little, or if it cannot be had.
     pub(super) fn take(&self) -> bool {
-        if fs::metadata(&self.path).is_ok_and(|file| file.len() == self.bytes) {
+        if self.bytes == 0 || fs::metadata(&self.path).is_ok_and(|file| file.len() == self.bytes) {
             return true;
         }
         let is_taken = private(&self.path).and_then(|file| self.fill(file)).is_ok();

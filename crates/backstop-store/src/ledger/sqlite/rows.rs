@@ -274,7 +274,7 @@ impl Rows for SqliteRows {
     }
 
     fn due(&mut self, at: Mono, most: usize) -> Result<Vec<Record>, RowsError> {
-        self.records("WHERE due <= ?1 ORDER BY due LIMIT ?2", params![moment(at), most as i64])
+        self.records("WHERE due <= ?1 ORDER BY due, id LIMIT ?2", params![moment(at), most as i64])
     }
 
     fn oldest_due(&mut self) -> Result<Option<Mono>, RowsError> {
@@ -299,13 +299,13 @@ impl Rows for SqliteRows {
 
     fn decided_before(&mut self, at: Wall, has_content: bool, most: usize) -> Result<Vec<Record>, RowsError> {
         let rest = if has_content {
-            "WHERE answer_fields IS NOT NULL AND changed <= ?1 ORDER BY changed LIMIT ?2"
+            "WHERE answer_fields IS NOT NULL AND due IS NULL AND lease_until IS NULL AND changed <= ?1 \
+             ORDER BY changed LIMIT ?2"
         } else {
             "WHERE due IS NULL AND lease_until IS NULL AND changed <= ?1 ORDER BY changed LIMIT ?2"
         };
-        let found = self.records(rest, params![at.as_unix_ns(), most as i64])?;
-        // What was contradicted keeps its answer and is not decided.
-        Ok(found.into_iter().filter(|record| record.progress.state().is_decided()).collect())
+        // What is neither due nor leased is decided.
+        self.records(rest, params![at.as_unix_ns(), most as i64])
     }
 
     fn open_before(&mut self, epoch: Epoch, most: usize) -> Result<Vec<Record>, RowsError> {
@@ -318,7 +318,7 @@ impl Rows for SqliteRows {
 
     fn list(&mut self, filter: &Filter) -> Result<Vec<Record>, RowsError> {
         self.records(
-            "WHERE created >= ?1 AND (?2 IS NULL OR state = ?2) ORDER BY created, number LIMIT ?3",
+            "WHERE created >= ?1 AND (?2 IS NULL OR state = ?2) ORDER BY created, id LIMIT ?3",
             params![filter.from.as_unix_ns(), filter.state, filter.most.min(Filter::MOST) as i64],
         )
     }
