@@ -114,6 +114,8 @@ pub trait Ledger: fmt::Debug + Send + Sync {
     fn epoch(&self) -> Epoch;
 
     /// Begins an operation, or finds it. The same operation again wakes its verification.
+    ///
+    /// To be awaited where nobody's leaving ends it: an intent that is dropped may as well have been forwarded, and is verified.
     fn begin(&self, intent: Intent, now: Now) -> Completion<Result<Begun, IntentError>>;
 
     /// Records what happened to an operation. Never refused for want of room in a queue.

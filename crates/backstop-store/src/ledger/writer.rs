@@ -14,7 +14,6 @@ use std::sync::atomic::Ordering;
 use backstop_engine::operation::Epoch;
 
 use super::batch::{Answer, Batch, Command, Tally, Work};
-use super::completion::LedgerError;
 use super::options::LedgerOptions;
 use super::queue::Queue;
 use super::rows::{Rows, RowsError};
@@ -47,10 +46,18 @@ impl Writer {
             if commands.is_empty() {
                 break;
             }
-            if let Err(error) = self.write(commands) {
-                self.counters.fail(&error);
-                (self.options.on_failed_disk)(&error);
-                break;
+            match self.write(&commands) {
+                Ok(answers) => {
+                    for (command, answer) in commands.into_iter().zip(answers) {
+                        command.done.with(answer);
+                    }
+                }
+                Err(error) => {
+                    self.counters.fail(&error);
+                    // Before anybody who waits hears of it: the process may end here, and nobody acts on half of it.
+                    (self.options.on_failed_disk)(&error);
+                    break;
+                }
             }
         }
         // The file is let go before anybody hears of it.
@@ -58,31 +65,28 @@ impl Writer {
         drop(ends);
     }
 
-    fn write(&mut self, commands: Vec<Command>) -> Result<(), String> {
+    /// Does the commands and makes that durable; what to tell, for each.
+    fn write(&mut self, commands: &[Command]) -> Result<Vec<Answer>, String> {
         if self.is_full && commands.iter().any(|command| matches!(command.work, Work::Sweep(..))) {
             let has_room = self.rows.take_reserve();
             self.set_full(!has_room);
         }
-        let mut done = self.attempt(&commands, !self.is_full);
+        let mut done = self.attempt(commands, !self.is_full);
         if let Err(RowsError::Full(_)) = done {
             self.undo()?;
             self.rows.release_reserve();
             self.set_full(true);
-            done = self.attempt(&commands, false);
+            done = self.attempt(commands, false);
         }
         match done {
             Ok((answers, tally)) => {
                 self.count(&tally, commands.len());
-                for (command, answer) in commands.into_iter().zip(answers) {
-                    command.done.with(answer);
-                }
-                Ok(())
+                Ok(answers)
             }
             Err(RowsError::Full(_)) => {
                 self.undo()?;
                 add(&self.counters.no_room, commands.len() as u64);
-                commands.into_iter().for_each(|command| command.done.refuse(&LedgerError::NoRoom));
-                Ok(())
+                Ok(commands.iter().map(|_| Answer::NoRoom).collect())
             }
             Err(RowsError::Failed(message)) => Err(message),
         }

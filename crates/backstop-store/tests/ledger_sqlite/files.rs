@@ -35,6 +35,26 @@ fn a_ledgers_files_are_their_owners_alone() {
     close(&ledger);
 }
 
+/// An operator's shell may hold the file for longer than one attempt waits, and may read it at any time.
+#[test]
+fn a_shell_that_holds_the_file_delays_the_ledger_and_ends_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = open(folder.path());
+    let shell = rusqlite::Connection::open(folder.path().join(FILE_NAME)).unwrap();
+    let count =
+        || -> i64 { shell.query_row("SELECT count(*) FROM operations", [], |row| row.get(0)).unwrap() };
+    assert!(matches!(ledger.begin(intent(1), now(1)).wait(), Ok(Ok(Begun::New(_)))));
+    assert_eq!(count(), 1);
+    shell.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let delayed = ledger.begin(intent(2), now(1));
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert_eq!(count(), 1);
+    shell.execute_batch("ROLLBACK").unwrap();
+    assert!(matches!(delayed.wait(), Ok(Ok(Begun::New(_)))));
+    assert_eq!((count(), ledger.standing(now(1)).failed), (2, None));
+    close(&ledger);
+}
+
 #[test]
 fn each_life_has_a_number_of_its_own() {
     let folder = tempfile::tempdir().unwrap();

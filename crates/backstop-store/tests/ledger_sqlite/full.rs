@@ -5,9 +5,10 @@ use std::process::Command;
 
 use backstop_engine::operation::{NotExecuted, Retention};
 use backstop_store::ledger::sqlite::{RESERVE_BYTES, SqliteRows};
-use backstop_store::ledger::{Begun, Ledger, LedgerError, LedgerOptions, Recorded, ThreadLedger};
+use backstop_store::ledger::{Begun, Ledger, LedgerError, LedgerOptions, Recorded, RowsError, ThreadLedger};
 use backstop_store::testing::{forward, kept, now};
 
+use super::faulty::Faulty;
 use super::support::{Said, close, numbered, open};
 
 /// Set where file systems cannot be mounted.
@@ -111,6 +112,30 @@ fn room_again_is_found_by_the_next_sweep() {
     ledger.sweep(Retention::default(), 1, now(3)).wait().unwrap();
     assert!(!ledger.standing(now(3)).is_full);
     assert!(matches!(begin(&ledger, u64::MAX), Ok(Begun::New(_))));
+    close(&ledger);
+}
+
+/// Not even the reserve suffices: everybody is told, nothing ends, and what comes later is tried again.
+#[test]
+fn outcomes_that_do_not_fit_either_are_refused_and_the_ledger_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = SqliteRows::open(folder.path(), 0).unwrap();
+    let error = RowsError::Full("no room".into());
+    let sync = std::time::Duration::ZERO;
+    let rows = Faulty { rows, left: 30, is_after: false, error, sync };
+    let said = Said::default();
+    let ledger = ThreadLedger::open(Box::new(rows), said.options(), 1, now(0)).unwrap();
+    let mut last = None;
+    for number in 0..10 {
+        match begin(&ledger, number) {
+            Ok(Begun::New(intent)) => last = Some(intent),
+            other => assert!(matches!(other, Err(LedgerError::NoRoom)), "{other:?}"),
+        }
+    }
+    let report = last.unwrap().never_sent(NotExecuted::Pool);
+    assert_eq!(ledger.record(report.clone(), now(2)).wait(), Err(LedgerError::NoRoom));
+    assert_eq!(ledger.record(report, now(2)).wait(), Err(LedgerError::NoRoom), "it was tried");
+    assert_eq!((said.all(), ledger.standing(now(2)).failed), (Vec::new(), None));
     close(&ledger);
 }
 

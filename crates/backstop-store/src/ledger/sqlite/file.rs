@@ -18,7 +18,8 @@ const SETTINGS: [&str; 8] = [
     "trusted_schema = OFF",
     "cell_size_check = ON",
     "temp_store = MEMORY",
-    "busy_timeout = 5000",
+    // How long one attempt waits for an operator's shell that holds the file; see `SqliteRows::begin`.
+    "busy_timeout = 1000",
 ];
 
 /// What has to be read back: the setting, as it is then, and as it is written.

@@ -114,7 +114,17 @@ impl Rows for SqliteRows {
     }
 
     fn begin(&mut self) -> Result<(), RowsError> {
-        self.run("BEGIN IMMEDIATE", &[]).map(|_| ())
+        loop {
+            // An operator's shell may hold the file for as long as it likes. Nothing is lost by waiting: whoever asks has a
+            // deadline, and what is not acknowledged is not forwarded. Once it has begun nobody can come between.
+            let begun =
+                self.connection.prepare_cached("BEGIN IMMEDIATE").and_then(|mut begin| begin.execute([]));
+            match begun {
+                Ok(_) => return Ok(()),
+                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {}
+                Err(error) => return Err(self.error(&error)),
+            }
+        }
     }
 
     fn commit(&mut self) -> Result<(), RowsError> {
