@@ -8,8 +8,8 @@
 //! - **An outcome is durable before it is acknowledged.** What is acknowledged is never taken back.
 //! - **A change is written only over what it was decided on**: whoever was overtaken changes nothing and is counted.
 //! - **Nothing of another caller is shown**: a client's look needs the scope that the operation began with.
-//! - **What is written is no secret**: no content of a request, no credential, no client's key; of answers what [`redact`]
-//!   lets through.
+//! - **What is written is no secret**: no content of a request, no credential; of answers what [`redact`] lets through. A client's
+//!   key is written only where it is what the upstream has to be asked by.
 //! - **Everything is bounded**: what waits, what is taken at once, what is listed. What does not fit is refused, and a refused
 //!   intent is never forwarded.
 //!

@@ -18,7 +18,8 @@ pub const CAPTURED_VALUES: usize = 16;
 /// The longest name or value that is captured, in bytes.
 pub const CAPTURED_BYTES: usize = 256;
 
-/// What never changes in a record. The request's content, its credentials and the client's key are not in it.
+/// What never changes in a record. The request's content and its credentials are not in it; the client's key is, where the upstream
+/// was given just that as operation id and its status can be asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// Its name.
