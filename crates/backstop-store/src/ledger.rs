@@ -46,7 +46,7 @@ pub use history::{Actor, HistoryEvent, Resolution, ResolutionError};
 pub use memory::MemoryRows;
 pub use options::{LedgerOptions, OnFailedDisk};
 pub use rows::{Filter, Rows, RowsError};
-pub use standing::{Standing, StateCount};
+pub use standing::{LedgerStanding, StateCount};
 pub use thread::ThreadLedger;
 
 /// What a key led to.
@@ -142,7 +142,7 @@ pub trait Ledger: fmt::Debug + Send + Sync {
     fn resolve(&self, id: OperationId, decision: Decision, by: Resolution, now: Now) -> Completion<Recorded>;
 
     /// How many operations are in which state, what waits and what was refused.
-    fn standing(&self, now: Now) -> Standing;
+    fn standing(&self, now: Now) -> LedgerStanding;
 
     /// Finishes what waits, and ends. `false` if that took longer than `bound`.
     fn close(&self, bound: Duration) -> bool;

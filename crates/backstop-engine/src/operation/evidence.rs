@@ -18,7 +18,7 @@ words! {
 
 /// That somebody who can know has said so. It has no public constructor: the one forward gives it
 /// ([`Forwarding`](super::Forwarding)), a claim to ask for the status ([`Asked`](super::Asked)), a person's
-/// [`Resolution`](super::Resolution), or a ledger that reads back what it wrote.
+/// decision ([`resolve`](super::resolve)), or a ledger that reads back what it wrote.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Evidence(EvidenceKind);
 

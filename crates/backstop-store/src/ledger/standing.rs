@@ -18,7 +18,7 @@ pub struct StateCount {
 
 /// How a ledger stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct LedgerStanding {
     /// Operations by state, in the order of [`State::TOKENS`].
     pub states: [StateCount; 6],
     /// How old the oldest unknown operation is, by date, as of the last sweep.
@@ -88,7 +88,7 @@ impl Counters {
         failed.get_or_insert_with(|| message.to_owned());
     }
 
-    pub(super) fn standing(&self, waiting: u64, now: &Now) -> Standing {
+    pub(super) fn standing(&self, waiting: u64, now: &Now) -> LedgerStanding {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let [unknown, attention] = *self.oldest.lock().unwrap_or_else(PoisonError::into_inner);
         // A date that lies ahead is no age.
@@ -97,7 +97,7 @@ impl Counters {
         for (state, counter) in states.iter_mut().zip(&self.states) {
             state.count = get(counter);
         }
-        Standing {
+        LedgerStanding {
             states,
             oldest_unknown: age(unknown),
             oldest_attention: age(attention),

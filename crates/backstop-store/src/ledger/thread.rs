@@ -14,7 +14,7 @@ use super::history::Resolution;
 use super::options::LedgerOptions;
 use super::queue::{Lane, NotQueued, Queue};
 use super::rows::{Filter, Rows, RowsError};
-use super::standing::{Counters, Standing, add};
+use super::standing::{Counters, LedgerStanding, add};
 use super::writer::Writer;
 use super::{Begun, Ledger, Recorded, Shown, Swept};
 
@@ -135,7 +135,7 @@ impl Ledger for ThreadLedger {
         self.send(Lane::Requests, Work::Resolve(id, decision, by, now), Done::Recorded)
     }
 
-    fn standing(&self, now: Now) -> Standing {
+    fn standing(&self, now: Now) -> LedgerStanding {
         self.counters.standing(self.queue.waiting(), &now)
     }
 
