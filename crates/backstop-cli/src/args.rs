@@ -20,6 +20,25 @@ pub(crate) enum Command {
     Check(Check),
     /// Plays an incident on this machine: a small shop, its failing product service, and what clients get
     Demo(Demo),
+    /// The ledger of operations that must happen once
+    #[command(subcommand)]
+    Ledger(Ledger),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Ledger {
+    /// Measures what a disk takes: the time of a flush, and whole operations per second, each with two commits
+    Bench(LedgerBench),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct LedgerBench {
+    /// A folder on the disk to measure: that of the store. What is written is in a folder of its own, which goes afterwards
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+    /// How long each of the three measurements lasts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=60))]
+    pub(crate) seconds: u32,
 }
 
 #[derive(Debug, clap::Args)]

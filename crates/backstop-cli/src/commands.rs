@@ -2,6 +2,7 @@
 
 mod check;
 mod demo;
+mod ledger;
 mod run;
 
 use crate::args::{Arguments, Command};
@@ -15,5 +16,6 @@ pub(crate) fn dispatch(arguments: Arguments) -> Exit {
         Command::Run(arguments) => run::run(&arguments, printer),
         Command::Check(arguments) => check::check(&arguments, printer),
         Command::Demo(arguments) => demo::demo(&arguments, printer),
+        Command::Ledger(arguments) => ledger::ledger(&arguments, printer),
     }
 }

@@ -15,7 +15,7 @@ use backstop::upstream::{BrokenOff, CallError, Progress, Upstream};
 use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
 use backstop_engine::flow::Attempt;
 use backstop_engine::policy::StatusSet;
-use backstop_policy::{AuthorizerSettings, HostHeader};
+use backstop_policy::{Address, AuthorizerSettings, HostHeader};
 use bytes::{Bytes, BytesMut};
 use http::header::{HOST, VIA};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri, Version, request};
@@ -24,6 +24,7 @@ use http_body_util::BodyExt;
 
 use crate::client_body::RequestContent;
 use crate::hop;
+use crate::strict::passes_for;
 use crate::upstream::Lane;
 
 /// An authorizer, ready to be asked.
@@ -94,6 +95,16 @@ impl Authorizer {
                 .filter(|name| !identities.contains(name))
                 .collect(),
         })
+    }
+
+    /// Whether it gets this field of a request.
+    pub(crate) fn looks_at(&self, name: &HeaderName) -> bool {
+        self.send.contains(name)
+    }
+
+    /// Whether a service that takes `_` for `-` would read this field as one that it gets.
+    pub(crate) fn is_imitated_by(&self, name: &HeaderName) -> bool {
+        self.send.iter().any(|sent| passes_for(name, sent))
     }
 
     /// What it gets of a request, as its client sent it.
@@ -218,6 +229,19 @@ pub(crate) fn ready(
         Authorizer::new(settings, host, &identities)
     };
     settings.iter().map(ready).collect()
+}
+
+/// Whose word lets a caller have copies, and what that word is, for telling copies apart: another authorizer's principal of the
+/// same name is another one.
+pub(crate) fn word(
+    settings: &AuthorizerSettings,
+    addresses: &[Address],
+    (host, own_host): &(HostHeader, String),
+) -> String {
+    let AuthorizerSettings { dependency: _, origin: _, name, path, allow, sign, sign_value, .. } = settings;
+    let AuthorizerSettings { deny: _, principal, tells, send, .. } = settings;
+    let asked = (addresses, host, own_host, path, send);
+    format!("{:?}", (name, asked, allow, sign, sign_value, principal, tells))
 }
 
 /// Every field by which the authorizers of a policy tell who asks.

@@ -87,6 +87,31 @@ fn a_yes_says_who_it_is() {
     }
 }
 
+/// What a yes is, who gives it and whom it names; and nothing else, so that a line more in the file costs no copies.
+#[test]
+fn another_authorizer_tells_copies_apart() {
+    let host = (HostHeader::Fixed("a:1".into()), "a:1".to_owned());
+    let address = |port| [Address { host: "a".into(), port }];
+    let same = |settings: AuthorizerSettings| {
+        word(&settings, &address(1), &host) == word(&self::settings(), &address(1), &host)
+    };
+    assert!(same(settings()));
+    assert!(same(AuthorizerSettings { origin: Origin(9), dependency: DependencyId(7), ..settings() }));
+    for changed in [
+        AuthorizerSettings { name: "staff".into(), ..settings() },
+        AuthorizerSettings { path: "/staff".into(), ..settings() },
+        AuthorizerSettings { allow: StatusSet::of(&[200]), ..settings() },
+        AuthorizerSettings { sign: "x-other".into(), ..settings() },
+        AuthorizerSettings { sign_value: None, ..settings() },
+        AuthorizerSettings { principal: None, ..settings() },
+        AuthorizerSettings { tells: Vec::new(), ..settings() },
+        AuthorizerSettings { send: Vec::new(), ..settings() },
+    ] {
+        assert!(!same(changed.clone()), "{changed:?}");
+    }
+    assert_ne!(word(&settings(), &address(2), &host), word(&settings(), &address(1), &host));
+}
+
 /// RFC 9110 section 11.6.1: a 401 has its challenge, and that is what makes a client ask again with a credential.
 #[test]
 fn a_no_goes_on_whole_but_for_what_is_the_gateways() {

@@ -12,7 +12,7 @@ use backstop::clock::Clock;
 use backstop::fields::Speaker;
 use backstop::{Backstop, SetupError};
 use backstop_engine::policy::{KeyPart, RouteClass, RouteId};
-use backstop_policy::{AuthorizerSettings, HostHeader, Loaded, RouteSettings};
+use backstop_policy::{AuthorizerSettings, DependencySettings, HostHeader, Loaded, RouteSettings};
 use backstop_store::{Copies, OpenReport, StoreOptions};
 use http::HeaderName;
 use http::header::ACCEPT_LANGUAGE;
@@ -131,7 +131,7 @@ impl Gateway {
             dependencies.iter().map(|dependency| (dependency.host.clone(), own_host(dependency))).collect();
         let route_stacks = routes
             .iter()
-            .map(|route| route_stack(&backstop, route, &routes, &hosts, &authorizers))
+            .map(|route| route_stack(&backstop, route, &routes, &hosts, &dependencies, &authorizers))
             .collect::<Result<Vec<_>, SetupError>>()?;
         let reply_time = gateway.limits.route.reply_time;
         let head_bytes = usize::try_from(gateway.limits.head_bytes).unwrap_or(usize::MAX);
@@ -346,7 +346,7 @@ fn open_copies(
     Copies::open(options, clock.now())
 }
 
-fn pool(dependency: &backstop_policy::DependencySettings, clock: &Clock) -> Pool<RequestContent> {
+fn pool(dependency: &DependencySettings, clock: &Clock) -> Pool<RequestContent> {
     let addresses =
         dependency.addresses.iter().map(|address| Address::new(&address.host, address.port)).collect();
     let settings = Settings {
@@ -357,7 +357,7 @@ fn pool(dependency: &backstop_policy::DependencySettings, clock: &Clock) -> Pool
 }
 
 /// What a dependency is called by the first of its addresses, as a `Host` has it (RFC 9112 section 3.2).
-fn own_host(dependency: &backstop_policy::DependencySettings) -> String {
+fn own_host(dependency: &DependencySettings) -> String {
     dependency.addresses.first().map_or_else(String::new, ToString::to_string)
 }
 
@@ -377,8 +377,8 @@ fn keyed(class: &RouteClass) -> Arc<[HeaderName]> {
 }
 
 /// What the dependencies that name a probe are probed with.
-fn probes(dependencies: &[backstop_policy::DependencySettings]) -> Result<Vec<Probe>, CannotProbe> {
-    let probe = |dependency: &backstop_policy::DependencySettings| {
+fn probes(dependencies: &[DependencySettings]) -> Result<Vec<Probe>, CannotProbe> {
+    let probe = |dependency: &DependencySettings| {
         let host = match &dependency.host {
             HostHeader::Client => own_host(dependency),
             HostHeader::Fixed(host) => host.to_string(),
@@ -394,35 +394,47 @@ fn route_stack(
     route: &RouteSettings,
     all: &[RouteSettings],
     hosts: &[(HostHeader, String)],
+    dependencies: &[DependencySettings],
     authorizers: &[AuthorizerSettings],
 ) -> Result<RouteStack, SetupError> {
     let id: RouteId = route.id;
     let dependency = usize::from(backstop.engine().route(id).rules.dependency.0);
     let (host, own_host) = hosts.get(dependency).cloned().unwrap_or_default();
-    let rules = backstop.engine().route(id).rules.authorizer;
-    let asked = rules.and_then(|rules| rules.dependency);
+    let rules = &backstop.engine().route(id).rules;
+    let asked = rules.authorizer.and_then(|rules| rules.dependency);
     let authorizer = authorizers.iter().position(|settings| Some(settings.dependency) == asked);
+    let behind = authorizer.and_then(|index| {
+        let settings = authorizers.get(index)?;
+        let asked = usize::from(settings.dependency.0);
+        Some(authorizer::word(settings, &dependencies.get(asked)?.addresses, hosts.get(asked)?))
+    });
     Ok(RouteStack {
         id,
-        protected: backstop.route_by_id(id, withdraws(route, all), &makes_a_copy(route, &host))?,
+        protected: backstop.route_by_id(
+            id,
+            withdraws(route, all),
+            &makes_a_copy(route, &host, behind.as_deref()),
+        )?,
         dependency,
         limits: route.limits,
         forward: forward::Rules::new(route.strip_prefix.as_deref(), &host, &own_host),
         // Who asks is told by an authorizer alone, on every route.
         request_edits: Arc::new(Edits::new(&route.request_headers).and_remove(&identities(authorizers))),
-        keyed: keyed(&backstop.engine().route(id).rules.class),
+        keyed: keyed(&rules.class),
+        is_principals: rules.class.read().is_some_and(|read| read.key.contains(&KeyPart::Principal)),
         ignore_cookie: route.ignore_cookie,
         authorizer,
         cors: route.cors.as_ref().map(Cors::new),
-        is_read: backstop.engine().route(id).rules.class.read().is_some(),
+        is_read: rules.class.read().is_some(),
         response_edits: Arc::new(Edits::new(&route.response_headers)),
         parts: route.parts.iter().map(PartRules::new).collect(),
     })
 }
 
-/// What the dependency is asked, beyond what the client asked: another question has other copies.
-fn makes_a_copy(route: &RouteSettings, host: &HostHeader) -> String {
-    format!("{:?}", (host, &route.strip_prefix, &route.request_headers, route.ignore_cookie))
+/// What the dependency is asked, beyond what the client asked: another question has other copies. And who said that its caller
+/// may: another authorizer's principal of the same name is another one.
+fn makes_a_copy(route: &RouteSettings, host: &HostHeader, behind: Option<&str>) -> String {
+    format!("{:?}", (host, &route.strip_prefix, &route.request_headers, route.ignore_cookie, behind))
 }
 
 async fn keep_house(backstop: Backstop, pools: Vec<Pool<RequestContent>>, mut disk: disk::Watch) {

@@ -86,13 +86,19 @@ impl Router {
             })
         };
         named.iter().try_for_each(|rule| written(rule, &mut router))?;
-        for (route, rule) in implied {
+        let options: Box<str> = "OPTIONS".into();
+        for (route, _) in implied.clone() {
             for site in router.sites(&route.hosts) {
-                let _what_is_written_wins =
-                    site.insert(&Method::Named("OPTIONS".into()), &rule.template, route.id);
+                site.named.entry(options.clone()).or_default();
             }
         }
         any.iter().try_for_each(|rule| written(rule, &mut router))?;
+        for (route, rule) in implied {
+            for site in router.sites(&route.hosts) {
+                let _what_is_written_wins =
+                    site.insert(&Method::Named(options.clone()), &rule.template, route.id);
+            }
+        }
         Ok(router)
     }
 

@@ -17,6 +17,36 @@ fn router(rules: &[(&str, &str, &str)]) -> (Router, Vec<String>) {
     (Router::new(&loaded.routes).unwrap(), names)
 }
 
+/// A browser may ask what it may ask, unless somebody else answers that already.
+#[test]
+fn options_leaves_what_another_route_answers() {
+    let route = |name, rule, lines| {
+        format!(
+            "[route.{name}.direct]\nmatch = \"{rule}\"\ndependency = \"d\"\ndeadline = \"1s\"\nin_flight = 1\n{lines}\n"
+        )
+    };
+    let cors = "cors = { origins = \"*\" }";
+    let text = [
+        "[gateway]\nname = \"t\"\nlisten = \"127.0.0.1:8080\"\nin_flight = 100\n[dependency.d]\nurl = \"http://127.0.0.1:1\"\n".to_owned(),
+        route("read", "GET /both", cors),
+        route("rest", "* /both", ""),
+        route("own", "GET /own", cors),
+        route("asked", "OPTIONS /asked", ""),
+        route("shown", "GET /asked", cors),
+        route("plain", "GET /plain", ""),
+    ];
+    let loaded = parse(&text.concat(), "t.toml", &NoFiles).map_err(|errors| format!("{errors:#?}")).unwrap();
+    let router = Router::new(&loaded.routes).unwrap();
+    let who = |path| {
+        let found = router.find("h", &http::Method::OPTIONS, path)?;
+        loaded.routes.iter().find(|route| route.id == found.route).map(|route| &*route.name)
+    };
+    assert_eq!(who("/both"), Some("rest"));
+    assert_eq!(who("/own"), Some("own"));
+    assert_eq!(who("/asked"), Some("asked"));
+    assert_eq!(who("/plain"), None);
+}
+
 #[test]
 fn the_most_specific_rule_wins_whatever_its_place() {
     let (router, names) = router(&[

@@ -72,6 +72,8 @@ pub(crate) struct RouteStack {
     pub(crate) request_edits: Arc<Edits>,
     /// The fields that are in the keys of its copies.
     pub(crate) keyed: Arc<[HeaderName]>,
+    /// Whether the key of its copies holds whom the authorizer verified.
+    pub(crate) is_principals: bool,
     pub(crate) ignore_cookie: bool,
     /// Who of [`Shared::authorizers`] says whether its callers may.
     pub(crate) authorizer: Option<usize>,
@@ -252,22 +254,20 @@ pub(crate) fn make_ready(
     parameters: PathParameters,
 ) -> Vec<HeaderName> {
     let trusted = shared.trusted.iter().any(|range| range.contains(peer.ip()));
-    // Whose request it is, by the client's own fields: the operator may remove a credential, or set one for all. Where callers
-    // are looked at, the key holds whose copy it is, or the operator says in writing that all who are allowed share it.
-    let verified = route.authorizer.is_some();
-    let personal = (!verified && head.headers.contains_key(AUTHORIZATION))
-        || (!verified && head.headers.contains_key(COOKIE) && !route.ignore_cookie)
+    // Whose request it is, by the client's own fields: the operator may remove a credential, or set one for all.
+    let authorizer = route.authorizer.and_then(|index| shared.authorizers.get(index));
+    let personal = is_credential(route, authorizer, &head.headers)
         // An answer to content of the request's own is nobody else's.
         || (route.is_read && has_content);
     if trusted && let Some(told) = forward::told_by_the_trusted(head) {
         head.extensions.insert(AlsoKey(told));
     }
     let named = forward::prepare(head, peer, trusted, &shared.via);
-    if let Some(authorizer) = route.authorizer.and_then(|index| shared.authorizers.get(index)) {
+    if let Some(authorizer) = authorizer {
         // Before the operator's edits: a credential of the operator's would let everybody in.
         head.extensions.insert(authorizer.credentials(&head.headers));
     }
-    leave_out_disguised(route, &mut head.headers);
+    leave_out_disguised(route, authorizer, &mut head.headers);
     route.request_edits.apply(&mut head.headers);
     head.extensions.insert(Examined);
     if personal {
@@ -279,14 +279,29 @@ pub(crate) fn make_ready(
     named
 }
 
+/// Whether a request shows a credential that nobody answers for, so that its answer is its caller's own. Where the key holds
+/// whom the authorizer verified, the copy is that caller's whatever else they send. Where all who are allowed share it, what
+/// the dependency makes its answer from is the credential that was looked at, and no cookie: beside a session it may
+/// hold anything.
+fn is_credential(route: &RouteStack, authorizer: Option<&Authorizer>, headers: &HeaderMap) -> bool {
+    if authorizer.is_some() && route.is_principals {
+        return false;
+    }
+    let is_verified = authorizer.is_some_and(|authorizer| authorizer.looks_at(&AUTHORIZATION));
+    (headers.contains_key(AUTHORIZATION) && !is_verified)
+        || (headers.contains_key(COOKIE) && !route.ignore_cookie)
+}
+
 /// A service that reads `X_Tenant` as `X-Tenant` would answer for one that is neither in the copy's key nor the operator's. And
 /// what an answer that is kept varies by only its `Vary` tells: where copies are kept, no field has underscores that the key or
 /// the operator does not name.
-fn leave_out_disguised(route: &RouteStack, headers: &mut HeaderMap) {
+/// So it is with what the authorizer looks at.
+fn leave_out_disguised(route: &RouteStack, authorizer: Option<&Authorizer>, headers: &mut HeaderMap) {
     let is_ruled = |name: &HeaderName| route.request_edits.touch(name) || route.keyed.contains(name);
     let is_disguised = |name: &&HeaderName| {
         let passes = || {
-            route.request_edits.touch_what_passes_for(name)
+            authorizer.is_some_and(|authorizer| authorizer.is_imitated_by(name))
+                || route.request_edits.touch_what_passes_for(name)
                 || route.keyed.iter().any(|keyed| passes_for(name, keyed))
         };
         passes() || (route.is_read && name.as_str().contains('_') && !is_ruled(name))

@@ -7,7 +7,7 @@
 
 use backstop::canonical;
 use backstop_engine::status::Problem;
-use http::header::{CONTENT_LENGTH, EXPECT, HOST, HeaderName, TRANSFER_ENCODING};
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, EXPECT, HOST, HeaderName, TRANSFER_ENCODING};
 use http::uri::Authority;
 use http::{Method, StatusCode, Version, request};
 
@@ -21,6 +21,7 @@ pub(crate) enum Fault {
     Host,
     Misdirected,
     NominatedField,
+    Credential,
     Framing,
     TransferCoding,
     Path,
@@ -32,11 +33,12 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) const ALL: [Fault; 12] = [
+    pub(crate) const ALL: [Fault; 13] = [
         Fault::HeadTooLarge,
         Fault::Host,
         Fault::Misdirected,
         Fault::NominatedField,
+        Fault::Credential,
         Fault::Framing,
         Fault::TransferCoding,
         Fault::Path,
@@ -54,6 +56,7 @@ impl Fault {
             Fault::Host => "host",
             Fault::Misdirected => "misdirected",
             Fault::NominatedField => "nominated_field",
+            Fault::Credential => "credential",
             Fault::Framing => "framing",
             Fault::TransferCoding => "transfer_coding",
             Fault::Path => "path",
@@ -72,6 +75,7 @@ impl Fault {
             Fault::Host => "host",
             Fault::Misdirected => "misdirected",
             Fault::NominatedField => "nominated-field",
+            Fault::Credential => "credential",
             Fault::Framing => "framing",
             Fault::TransferCoding => "transfer-coding",
             Fault::Path => "path",
@@ -86,7 +90,8 @@ impl Fault {
 
     pub(crate) const fn status(self) -> StatusCode {
         match self {
-            Fault::Host | Fault::NominatedField | Fault::Framing | Fault::Path => StatusCode::BAD_REQUEST,
+            Fault::Host | Fault::NominatedField | Fault::Credential => StatusCode::BAD_REQUEST,
+            Fault::Framing | Fault::Path => StatusCode::BAD_REQUEST,
             Fault::HeadTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Fault::Misdirected => StatusCode::MISDIRECTED_REQUEST,
             Fault::TransferCoding => StatusCode::NOT_IMPLEMENTED,
@@ -104,6 +109,7 @@ impl Fault {
             Fault::Host => "The request names no host, several, or an invalid one",
             Fault::Misdirected => "The request is for a scheme that is not served here",
             Fault::NominatedField => "Connection names a field that must reach the other end",
+            Fault::Credential => "The request has several credentials",
             Fault::Framing => "The end of the request's content is not certain",
             Fault::TransferCoding => "The request's transfer coding is not supported",
             Fault::Path => "The path cannot be forwarded as it is written",
@@ -133,6 +139,10 @@ pub(crate) fn check(head: &request::Parts, own_name: &str, trusted: bool) -> Res
     }
     if hop::nominates_end_to_end(&head.headers) {
         return Err(Fault::NominatedField);
+    }
+    // Whoever is asked about it and whoever gets it could read different ones (RFC 9110 section 5.3: it is no list).
+    if head.headers.get_all(AUTHORIZATION).iter().nth(1).is_some() {
+        return Err(Fault::Credential);
     }
     framing(head)?;
     if matches!(head.method, Method::CONNECT | Method::TRACE) {

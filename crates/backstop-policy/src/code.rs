@@ -178,8 +178,8 @@ codes! {
     AuthorizerTimeout = "BS0365", Error, "an authorizer that is waited for as long as the request";
     AuthorizerPaths = "BS0366", Error, "an authorizer with two paths";
     SharedWithoutAuthorizer = "BS0367", Error, "`shared` without an authorizer";
-
     CredentialsForAll = "BS0368", Error, "credentials for pages of every origin";
+    ToldByClients = "BS0369", Error, "a field that clients and an authorizer tell";
 
     NoCorrect = "BS0501", Warning, "a public read without a rule for what is correct";
     RouteAboveProcess = "BS0502", Warning, "a route's limit is above the process's";

@@ -103,6 +103,20 @@ fn its_limits_fit_those_of_its_routes() {
     says(&guarded("").replace("\"100ms\"", "\"999ms\""), &[]);
 }
 
+/// What is taken from every client nobody can look at any more: each valid token would be refused.
+#[test]
+fn what_is_told_is_nothing_that_clients_are_asked_for() {
+    let with = |lines: &str| guarded("").replace("principal = \"header.X-User\"", lines);
+    for name in ["authorization", "Cookie"] {
+        refused(&with(&format!("tells = [\"{name}\"]")), Code::ToldByClients);
+    }
+    loaded(&with("tells = [\"cookie\"]\nsend = [\"authorization\"]"));
+    refused(&with("principal = \"header.x-user\"\nsend = [\"X-User\"]"), Code::ToldByClients);
+    let other = AUTHORIZER.replace("sessions", "tokens").replace("X-User", "X-Token");
+    let both = |lines: &str| format!("{}\n{other}{lines}\n", guarded(""));
+    refused(&both("send = [\"x-user\"]"), Code::ToldByClients);
+}
+
 #[test]
 fn who_it_is_is_told_by_a_field_of_its_own() {
     for field in [

@@ -4,7 +4,12 @@
 //! The process that is traced is this test binary, started again. strace (<https://strace.io>) shows its calls and makes one of
 //! them fail.
 #![cfg(all(feature = "sqlite", target_os = "linux"))]
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail, and says what it did")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test may fail, and says what it did"
+)]
 
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;

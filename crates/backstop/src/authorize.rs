@@ -3,7 +3,9 @@
 use backstop_engine::failure::{Failure, NotAsked};
 use backstop_engine::flow::{Authorization, Settlement};
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH};
+use http::header::{
+    AGE, CACHE_CONTROL, CONTENT_LENGTH, ETAG, EXPIRES, HeaderName, LAST_MODIFIED, PRAGMA, TRAILER,
+};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response};
 
@@ -64,6 +66,13 @@ impl Caller {
     }
 }
 
+/// Whether a field says how long an answer may be kept, or lets it be compared with one that is; or announces what cannot
+/// follow a content with its length.
+fn lets_keep(name: &HeaderName) -> bool {
+    const ALL: [HeaderName; 6] = [AGE, ETAG, EXPIRES, LAST_MODIFIED, PRAGMA, TRAILER];
+    ALL.contains(name) || name.as_str().ends_with("-cache-control") || *name == "surrogate-control"
+}
+
 /// The authorizer's no, as it goes to the client.
 pub(crate) fn denied<B>(
     denial: Response<Bytes>,
@@ -72,7 +81,11 @@ pub(crate) fn denied<B>(
 ) -> Response<ReplyBody<B>> {
     let (mut head, content) = denial.into_parts();
     head.headers.insert(CONTENT_LENGTH, HeaderValue::from(content.len()));
-    // It is about this caller, whatever it says of itself.
+    // It is about this caller, whatever it says of itself, and to whomever it says so (RFC 9213 section 2.2).
+    let keeps: Vec<HeaderName> = head.headers.keys().filter(|name| lets_keep(name)).cloned().collect();
+    for name in keeps {
+        head.headers.remove(name);
+    }
     head.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Response::from_parts(head, ReplyBody::whole(unless_head(content, is_head), settlement))
 }

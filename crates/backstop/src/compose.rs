@@ -33,7 +33,7 @@ use crate::driver::{Hands, drive};
 use crate::protected::ProtectedRoute;
 use crate::upstream::{BrokenOff, Progress};
 
-pub(crate) use fields::varies_by;
+pub(crate) use fields::{is_private, varies_by};
 pub use object::NotAPlace;
 pub(crate) use object::Object;
 use part::{Came, gather};

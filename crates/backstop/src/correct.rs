@@ -100,6 +100,8 @@ impl Rules {
         has.iter().all(|found| *found != Found::Nothing)
             && echo.iter().zip(&self.echo).all(|(found, key)| match (found, part(key)) {
                 (Found::Text(text), Some(value)) => *text == value,
+                // Whose answer it is can never be left open.
+                (_, None) if *key == KeyPart::Principal => false,
                 // A request without that part asks for nothing in particular.
                 (_, None) => true,
                 (Found::Nothing | Found::Other, Some(_)) => false,

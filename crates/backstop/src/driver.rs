@@ -135,8 +135,8 @@ pub(crate) async fn drive<H: Hands>(
                 })
             }
             Step::Collect { attempt, limit_bytes, .. } => {
-                // It has begun to answer: from here on it is not the client who keeps us waiting.
-                let event = within_attempt(hands.collect(attempt, limit_bytes), flow, clock, None).await;
+                // What answers before it has the whole request waits for the client too, to its answer's end.
+                let event = within_attempt(hands.collect(attempt, limit_bytes), flow, clock, upload).await;
                 event.unwrap_or(Event::TimeUp(None))
             }
             Step::Pause { until } => {

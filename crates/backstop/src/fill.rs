@@ -21,6 +21,7 @@ use http::header::{
 use http::request::Parts;
 use http::{HeaderMap, response};
 
+use crate::authorize::Principal;
 use crate::body::Prefix;
 use crate::budget::Held;
 use crate::concern::Concern;
@@ -153,6 +154,9 @@ impl Fill {
         }
         if let Some(parameters) = parts.extensions.get::<PathParameters>() {
             request.extensions_mut().insert(parameters.clone());
+        }
+        if let Some(principal) = parts.extensions.get::<Principal>() {
+            request.extensions_mut().insert(principal.clone());
         }
         request.extensions_mut().insert(Examined);
         let (parts, ()) = request.into_parts();

@@ -11,7 +11,7 @@ use http::request::Parts;
 
 use crate::budget::{Budget, HeldBack};
 use crate::clock::Clock;
-use crate::compose::{NotAPlace, Object, varies_by};
+use crate::compose::{NotAPlace, Object, is_private, varies_by};
 use crate::correct::Rules;
 use crate::driver::Waiters;
 use crate::fields::Speaker;
@@ -220,7 +220,9 @@ impl Backstop {
             RouteClass::Composed(composed) => {
                 let nowhere = |source| SetupError::Place { route: rules.name.clone(), source };
                 let object = Object::new(&composed.parts).map_err(nowhere)?;
-                Some(Whole { object, varies_by: varies_by(composed, &self.shared.engine) })
+                let engine = &self.shared.engine;
+                let is_private = is_private(&engine.route(id).rules, composed, engine);
+                Some(Whole { object, varies_by: varies_by(composed, engine), is_private })
             }
             _ => None,
         };
@@ -255,6 +257,8 @@ pub(crate) struct Whole {
     pub(crate) object: Object,
     /// Request fields by which its parts' routes choose their answers.
     pub(crate) varies_by: Vec<Box<str>>,
+    /// Whether no cache may keep it for others than its caller.
+    pub(crate) is_private: bool,
 }
 
 /// What a copy depends on beside the request: whom it came from, what tells copies apart and what was demanded of them.

@@ -118,12 +118,19 @@ fn a_no_is_passed_on_with_its_challenge() {
                         .header("WWW-Authenticate", challenge)
                         .header("X-User", "ana")
                         .header("Cache-Control", "public, max-age=3600")
+                        .header("CDN-Cache-Control", "max-age=3600")
+                        .header("Surrogate-Control", "max-age=3600")
+                        .header("Expires", "Tue, 01 Dec 2026 10:00:00 GMT")
+                        .header("ETag", "\"1\"")
                         .body("no"),
                 );
                 let response = shop.ask(class).await;
                 assert_eq!((response.status(), response.text().as_str()), (status, "no"), "{class}");
                 assert_eq!(response.header("www-authenticate"), Some(challenge), "{class}");
                 assert_eq!(response.header("cache-control"), Some("no-store"), "nobody keeps it for others");
+                for name in ["cdn-cache-control", "surrogate-control", "expires", "etag"] {
+                    assert_eq!(response.header(name), None, "{class}");
+                }
                 assert_eq!((response.header("backstop"), response.header("x-user")), (None, None), "{class}");
             }
         }

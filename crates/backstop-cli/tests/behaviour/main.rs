@@ -7,6 +7,7 @@ mod support;
 
 mod age;
 mod authorization;
+mod authorized_copies;
 mod breaker;
 mod breaker_restart;
 mod broken_answers;
@@ -30,6 +31,7 @@ mod head_requests;
 mod impatient;
 mod incidents;
 mod incidents_on_disk;
+mod ledger_bench;
 mod logs;
 mod manual_breaker;
 mod nobodys_failure;

@@ -234,3 +234,36 @@ fn clients_that_are_slow_to_send_make_nobody_slow() {
         }
     });
 }
+
+/// The same where the answer is held back until it is whole, and the clients leave before it is.
+#[test]
+fn clients_that_are_slow_to_send_make_nobody_slow_whose_answer_is_held_back() {
+    run(async {
+        for (sent, opens) in [("01234", false), ("0123456789", true)] {
+            let route = "match = \"GET /feed\"\ndependency = \"catalog\"\ndeadline = \"10s\"\nin_flight = 40\notherwise = { omit = { status = 200, type = \"application/json\", body = \"[]\" } }";
+            let mut shop = Shop::with(|origin| {
+                Policy::empty().dependency("catalog", origin, BREAKER).route("feed.optional", route)
+            })
+            .await;
+            shop.origin.on(Matcher::any(), Behaviour::from(half_and_then_nothing()).before_body());
+            let mut clients = Vec::new();
+            for _ in 0..6 {
+                let mut client = Connection::open(shop.gateway.addr).await.unwrap();
+                let head = "GET /feed HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 10\r\n\r\n";
+                client.send(format!("{head}{sent}").as_bytes()).await.unwrap();
+                clients.push(client);
+            }
+            shop.gateway
+                .metrics_until(|metrics| {
+                    metrics.sum("backstop_upstream_phase_seconds_count", &["phase=\"head\""]) == 6.0
+                })
+                .await;
+            shop.hand.advance(Duration::from_secs(2));
+            for client in clients {
+                client.reset().unwrap();
+            }
+            shop.gateway.metrics_until(|metrics| metrics.outcome("abandoned") == 6).await;
+            assert_eq!(phase(&shop).await, if opens { "open" } else { "closed" }, "{sent}");
+        }
+    });
+}

@@ -9,7 +9,7 @@ use crate::support::{Gateway, Metrics, run};
 type Fault = Option<&'static str>;
 
 /// RFC 9110 sections 5.5, 7.2, 7.6, 10.1.1; RFC 9112 sections 2.2, 3.2, 5.1, 5.2; RFC 6585 section 5.
-const CASES: [(&str, &str, u16, Fault); 26] = [
+const CASES: [(&str, &str, u16, Fault); 27] = [
     ("no Host", "GET / HTTP/1.1\r\n\r\n", 400, Some("host")),
     ("two Hosts", "GET / HTTP/1.1\r\nHost: shop\r\nHost: shop\r\n\r\n", 400, Some("host")),
     ("a Host with a path", "GET / HTTP/1.1\r\nHost: shop/a\r\n\r\n", 400, Some("host")),
@@ -29,6 +29,12 @@ const CASES: [(&str, &str, u16, Fault); 26] = [
         "GET / HTTP/1.1\r\nHost: shop\r\nAuthorization: Basic x\r\nConnection: close, Authorization\r\n\r\n",
         400,
         Some("nominated_field"),
+    ),
+    (
+        "two credentials",
+        "GET / HTTP/1.1\r\nHost: shop\r\nAuthorization: Basic x\r\nAuthorization: Basic y\r\n\r\n",
+        400,
+        Some("credential"),
     ),
     ("a bare CR in a value", "GET / HTTP/1.1\r\nHost: shop\r\nX: a\rb\r\n\r\n", 400, None),
     ("a NUL in a value", "GET / HTTP/1.1\r\nHost: shop\r\nX: a\0b\r\n\r\n", 400, None),

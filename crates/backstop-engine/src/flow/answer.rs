@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::failure::{Cause, Failure, Sent};
 use crate::health::{PerMille, Signal, Ticket};
 use crate::outcome::{Outcome, Reason, Source};
-use crate::policy::{Incorrect, Origin, Otherwise, RouteClass};
+use crate::policy::{Incorrect, KeyPart, Origin, Otherwise, RouteClass};
 use crate::snapshot::CopyRefusal;
 use crate::status::refusal;
 use crate::time::Mono;
@@ -223,7 +223,10 @@ impl Flow {
         if !self.reads() || self.stood_in {
             return CopyAction::Keep;
         }
-        let refused = matches!(status, 401 | 403) && !self.facts.credential;
+        // To one of many who share the copy, it says nothing of the others.
+        let of_all_who_may =
+            self.route().rules.authorizer.is_some() && !read.key.contains(&KeyPart::Principal);
+        let refused = matches!(status, 401 | 403) && !self.facts.credential && !of_all_who_may;
         // What a gateway behind this one says in place of the origin is not the origin's word.
         if (read.gone.contains(status) || refused) && head.degraded.is_none() {
             CopyAction::Withdraw

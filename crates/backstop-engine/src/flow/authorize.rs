@@ -133,7 +133,9 @@ impl Flow {
             places: Places::new(place, resources, None, None, probe),
             until,
             end: self.deadline.end(),
-            abandon_hold: None,
+            // Who asks waits no longer than this. Held for the whole deadline, the places of a few questions that are never
+            // answered would shut everybody out long after.
+            abandon_hold: self.route().rules.authorizer.map(|rules| rules.timeout),
         })
     }
 

@@ -379,10 +379,11 @@ impl Flow {
             && own.health.retries_allowed(now)
     }
 
-    /// Whether its call may try a dependency that was open. One with content may not: it ends when its client likes, and a
-    /// few that never end would keep a dependency shut that is well.
+    /// Whether its call may try a dependency that was open: a read may. One with content may not: it ends when its client
+    /// likes, and a few that never end would keep a dependency shut that is well. Nor may OPTIONS, which is answered without
+    /// what the dependency's work needs.
     fn may_probe(&self) -> bool {
-        self.is_safe() && !self.facts.has_content
+        self.reads() && !self.facts.has_content
     }
 
     fn is_safe(&self) -> bool {
@@ -398,6 +399,8 @@ impl Flow {
             RouteClass::PublicRead(_) | RouteClass::CachedRead(_) | RouteClass::Composed(_) => {
                 ClassShare::Read
             }
+            // What nobody was asked about is no guarded operation.
+            RouteClass::Guarded if self.facts.is_open => ClassShare::Read,
             RouteClass::Guarded => ClassShare::Guarded,
             RouteClass::Direct(_) if self.is_safe() => ClassShare::Read,
             RouteClass::Direct(_) => ClassShare::Effect,

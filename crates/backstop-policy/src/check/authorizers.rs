@@ -7,6 +7,7 @@ use crate::check::View;
 use crate::check::references::unknown;
 use crate::check::view::{AuthorizerView, RouteView};
 use crate::code::Code;
+use crate::default;
 use crate::diagnostic::Finding;
 use crate::read::{At, Context};
 use crate::value::Name;
@@ -18,6 +19,7 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
         statuses(authorizer, cx);
         is_named(view, authorizer, cx);
     }
+    told_by_both(view, cx);
     let names: Vec<_> = view.authorizer_names().collect();
     for route in view.routes() {
         credentials_for_all(route, cx);
@@ -87,6 +89,31 @@ fn is_named(view: &View<'_>, authorizer: AuthorizerView<'_>, cx: &mut Context<'_
         cx.report(
             Finding::new(Code::UnusedAuthorizer, authorizer.name.bytes.clone(), message)
                 .help("name it in `authorizer` of the routes that it protects, or remove it"),
+        );
+    }
+}
+
+/// What an authorizer tells is taken from every client beforehand: no authorizer would get it to look at.
+fn told_by_both(view: &View<'_>, cx: &mut Context<'_>) {
+    let told = view.authorizers().flat_map(|authorizer| {
+        let table = &authorizer.table.value;
+        let principal = table.principal.iter().map(|field| (&*field.value.0, &field.bytes));
+        let tells = table.tells.iter().flat_map(|tells| &tells.value.0);
+        principal.chain(tells.map(|field| (&*field.value.0, &field.bytes)))
+    });
+    for (name, bytes) in told {
+        let asks_with = |authorizer: &AuthorizerView<'_>| match &authorizer.table.value.send {
+            Some(send) => send.value.0.iter().any(|field| *field.value.0 == *name),
+            None => default::SEND.contains(&name),
+        };
+        let Some(asked) = view.authorizers().find(asks_with) else { continue };
+        let place = asked.table.value.send.as_ref().map_or(&asked.name.bytes, |send| &send.bytes);
+        let message =
+            format!("`{name}` is taken from every client, and `{}` is to look at it", asked.name.value.0);
+        cx.report(
+            Finding::new(Code::ToldByClients, bytes.clone(), message)
+                .related(place.clone(), "it gets this field of the client's")
+                .help("let the authorizer tell who asks in a field that no client sends, such as `x-user`"),
         );
     }
 }

@@ -87,7 +87,8 @@ table! {
         /// `query.NAME`, `header.NAME`, `language`, and on a route with an `authorizer` `principal`.
         "key" key: List<KeyPartText> = Default("`[]`: nothing more");
         /// Whether everybody who is allowed may share the copies of a route with an `authorizer`. Without it the key holds the
-        /// `principal`.
+        /// `principal`. A request with a cookie has no part in them unless `ignore_cookie` takes it away before the dependency
+        /// makes its answer of it; nor has one with an `Authorization` that the authorizer does not get.
         "shared" shared: bool = Default("`false`");
         /// What an answer must be to be correct. Only correct answers become copies.
         "correct" correct: CorrectTable = Default("complete, and JSON where it says so");

@@ -21,7 +21,7 @@ use crate::protected::ProtectedRoute;
 use crate::{authorize, fields, own};
 
 use super::Asked;
-use super::fields::{merge, vary};
+use super::fields::{keep_private, merge, vary};
 use super::part::Came;
 
 /// What a part says of its own representation, which the client did not ask for.
@@ -114,6 +114,9 @@ impl Answering<'_> {
         head.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let parts = (0..came.len()).filter_map(stands).map(|part| part.standing(now));
         merge(&mut head.headers, self.account.outcome == Outcome::Normal, varies_by, parts);
+        if self.route.inner.whole.as_ref().is_none_or(|whole| whole.is_private) {
+            keep_private(&mut head.headers);
+        }
         if let Some(cause) = self.account.cause {
             own::describe_cause(&mut head.headers, cause, &self.route.inner.shared.speaker);
         }

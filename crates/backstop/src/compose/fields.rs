@@ -3,6 +3,7 @@
 //! - `Cache-Control`: `no-store` if any part is degraded or left out, or says `private`, `no-store` or `Set-Cookie`. Else
 //!   `no-cache` if any part must be asked about again (`no-cache`, `must-revalidate`, `proxy-revalidate`) or does not say how
 //!   long it is fresh; else `max-age` with the shortest of their lifetimes.
+//!   With `private` where an authorizer was asked about the whole or any part.
 //! - `Age`: the greatest of theirs, each with the time for which it waited for the others. So what is left of the whole's
 //!   lifetime is never more than what is left of any part's.
 //! - `Vary`: everything that any of them varies by, what its route negotiates, and what is in its key.
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 use backstop_engine::composed::Composed;
 use backstop_engine::engine::Engine;
-use backstop_engine::policy::{KeyPart, RouteClass};
+use backstop_engine::policy::{KeyPart, Route, RouteClass};
 use http::header::{AGE, CACHE_CONTROL, SET_COOKIE, VARY};
 use http::{HeaderMap, HeaderValue};
 
@@ -95,6 +96,23 @@ pub(super) fn vary<'p>(
     }
 }
 
+/// Whether somebody was asked whether its caller may have it, or any part of it: then it may be theirs alone, whatever the
+/// dependencies say of how long it is fresh.
+pub(crate) fn is_private(route: &Route, rules: &Composed, engine: &Engine) -> bool {
+    let mut parts = rules.parts.iter().map(|part| &engine.route(part.route).rules);
+    route.authorizer.is_some() || parts.any(|part| part.authorizer.is_some())
+}
+
+/// Lets no cache keep an answer that others use too.
+pub(super) fn keep_private(headers: &mut HeaderMap) {
+    let said = headers.get(CACHE_CONTROL).and_then(|value| value.to_str().ok()).unwrap_or("no-cache");
+    if said != "no-store"
+        && let Ok(value) = HeaderValue::try_from(format!("private, {said}"))
+    {
+        headers.insert(CACHE_CONTROL, value);
+    }
+}
+
 /// The request fields by which the routes of the parts choose an answer, in lower case.
 pub(crate) fn varies_by(rules: &Composed, engine: &Engine) -> Vec<Box<str>> {
     let mut names: Vec<Box<str>> = Vec::new();
@@ -169,6 +187,19 @@ mod tests {
         let aged = |age: &'static str| part(&[("age", age)]);
         assert_eq!(merged(true, &[aged("3"), aged("30"), part(&[])])[AGE], "30");
         assert_eq!(merged(true, &[part(&[])]).get(AGE), None);
+    }
+
+    #[test]
+    fn what_is_one_callers_no_cache_keeps_for_others() {
+        for (said, expected) in [
+            ("max-age=60", "private, max-age=60"),
+            ("no-cache", "private, no-cache"),
+            ("no-store", "no-store"),
+        ] {
+            let mut headers = part(&[("cache-control", said)]);
+            keep_private(&mut headers);
+            assert_eq!(headers[CACHE_CONTROL], expected);
+        }
     }
 
     /// By hand: 3 s and 28.5 s of waiting are older than 30 s, and 31 s where seconds are whole.

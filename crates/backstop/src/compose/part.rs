@@ -5,7 +5,7 @@ use std::future::Future;
 use backstop_engine::composed::{PartContent, PartFacts};
 use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
 use backstop_engine::flow::Account;
-use backstop_engine::outcome::Outcome;
+use backstop_engine::outcome::{Outcome, Source};
 use backstop_engine::time::Mono;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -51,7 +51,10 @@ where
     let (head, body) = answer.await.into_parts();
     let at = shared.clock.mono();
     let account = head.extensions.get().copied();
-    let account = account.filter(|account: &Account| account.outcome != Outcome::Normal);
+    // Of a normal answer nothing has to be told; what an authorizer answered is why there is no value.
+    let tells =
+        |account: &Account| account.outcome != Outcome::Normal || account.source == Source::Authorizer;
+    let account = account.filter(tells);
     let age = Some(received_age(&head.headers)).filter(|age| !age.is_zero());
     let facts = |content| PartFacts { status: head.status.as_u16(), content, account, age };
     let nothing = |content| (Bytes::new(), None, facts(content));

@@ -297,6 +297,31 @@ fn what_is_open_is_not_asked_about() {
     assert_eq!(authorizer(&engine).tally.attempts(), 0);
 }
 
+/// A dependency whose breaker was open is tried out by reads. What is answered without its work, by anybody who likes, says
+/// nothing of it; nor does it take the places that are kept for guarded operations.
+#[test]
+fn options_tries_nothing_out() {
+    let route = Route { authorizer: None, ..behind(direct()) };
+    let rules = Dependency { breaker: Some(BreakerRules::default()), ..dependency(8, 0) };
+    let engine = Engine::new(Policy { dependencies: vec![rules], ..policy(route) }).unwrap();
+    let own = engine.dependency(DependencyId(0));
+    let now = at(START).mono;
+    while own.health.known_up(now).is_none() {
+        own.health.admit(now, true, 0).unwrap().failed(now, 0);
+    }
+    let later = own.health.known_up(now).unwrap().as_ns() + SECOND;
+    let options = RequestFacts { method: Method::OtherSafe, copies: CopyUse::Never, ..GET };
+    let decision = drive(&mut begin(&engine, options, later), &Script::new(OK), at(later));
+    assert_eq!(words(&decision), ("rejected", "none", "breaker_open"));
+    let decision = drive(&mut begin(&engine, GET, later), &Script::new(OK), at(later));
+    assert_eq!(words(&decision), ("normal", "primary", "none"));
+
+    let engine = self::engine(RouteClass::Guarded);
+    let open = RequestFacts { is_open: true, ..options };
+    assert_eq!(begin(&engine, open, START).share(), ClassShare::Read);
+    assert_eq!(begin(&engine, POST, START).share(), ClassShare::Guarded);
+}
+
 /// Where the request proves it itself, nobody is called, and only the yes leads on all the same.
 #[test]
 fn a_request_may_prove_it_itself() {

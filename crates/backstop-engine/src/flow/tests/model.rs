@@ -174,7 +174,7 @@ impl Model {
             return Phase::Elsewhere { cause: Trouble::not_asked("too_late") };
         }
         let calls = &mut self.dependencies[request.asked];
-        if !calls.would_pass(now, request.is_safe()) {
+        if !calls.would_pass(now, request.reads()) {
             return Phase::Elsewhere { cause: Trouble::not_asked(calls.held_off()) };
         }
         if calls.is_free_for(class) {
@@ -197,7 +197,7 @@ impl Model {
         let is_own = request.asked == self.own(request);
         let calls = &mut self.dependencies[request.asked];
         if let Some(health) = &mut calls.health {
-            request.ticket = health.admit(now / MS, request.is_safe());
+            request.ticket = health.admit(now / MS, request.reads());
             if request.ticket.is_none() {
                 return Err(calls.held_off());
             }

@@ -199,6 +199,10 @@ impl Request {
         }
     }
 
+    pub(super) fn reads(&self) -> bool {
+        matches!(self.facts.method, Method::Get | Method::Head)
+    }
+
     pub(super) fn is_safe(&self) -> bool {
         self.facts.method != Method::Unsafe
     }
