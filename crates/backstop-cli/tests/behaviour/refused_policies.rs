@@ -132,7 +132,7 @@ match = \"POST /pay\"
         })
         .collect();
     for expected in
-        [("BS0101", 7, 1), ("BS0201", 12, 12), ("BS0203", 13, 13), ("BS0301", 11, 14), ("BS0106", 16, 12)]
+        [("BS0101", 7, 1), ("BS0201", 12, 12), ("BS0203", 13, 13), ("BS0301", 11, 14), ("BS0106", 16, 1)]
     {
         assert!(errors.contains(&expected), "{expected:?} in {errors:?}");
     }
@@ -142,7 +142,7 @@ match = \"POST /pay\"
 
     let (status, out, _) = output(&["check", "policy.toml"], &folder);
     assert_eq!(status.code(), Some(1));
-    for place in ["policy.toml:7:1", "policy.toml:12:12", "policy.toml:13:13", "policy.toml:16:12"] {
+    for place in ["policy.toml:7:1", "policy.toml:12:12", "policy.toml:13:13", "policy.toml:16:1"] {
         assert!(out.contains(place), "{place}: {out}");
     }
     assert!(out.contains("^^^"), "the offending text is underlined: {out}");
