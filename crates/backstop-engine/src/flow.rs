@@ -451,7 +451,8 @@ const fn reserves(class: &RouteClass) -> bool {
     match class {
         RouteClass::Direct(_) | RouteClass::Composed(_) | RouteClass::Guarded => false,
         RouteClass::CachedRead(cached) => cached.local_copy,
-        RouteClass::PublicRead(_) | RouteClass::Optional(_) => true,
+        // What becomes of an operation is written down before it is answered.
+        RouteClass::PublicRead(_) | RouteClass::Optional(_) | RouteClass::Effect(_) => true,
     }
 }
 

@@ -4,7 +4,7 @@
 use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +29,7 @@ use crate::disk;
 use crate::edits::Edits;
 use crate::forward;
 use crate::log::Decisions;
+use crate::operations::{LedgerUnusable, Operations};
 use crate::parts::PartRules;
 use crate::probe::{CannotProbe, Probe};
 use crate::router::{RouteConflict, Router};
@@ -54,6 +55,7 @@ pub struct Gateway {
     drain: Duration,
     report: OpenReport,
     state: State,
+    operations: Option<Arc<Operations>>,
 }
 
 /// Where a gateway listens.
@@ -94,6 +96,9 @@ pub enum BindError {
     /// Two rules claim the same requests.
     #[error(transparent)]
     Routes(#[from] RouteConflict),
+    /// Operations cannot be written down.
+    #[error("the ledger of operations cannot be used")]
+    Ledger(#[from] LedgerUnusable),
 }
 
 /// How often what nobody waits for is looked after: clocks, idle connections, the high-water mark.
@@ -124,6 +129,8 @@ impl Gateway {
         let backstop = Backstop::new(policy, clock.clone(), copies, speaker)?;
         backstop.set_buffer_memory(gateway.buffer_memory);
         let state = State::open(&store, backstop.engine(), &clock, &dependencies);
+        let open = |_| Operations::open(Path::new(&*store.path), clock.now()).map(Arc::new);
+        let operations = store.ledger.map(open).transpose()?;
         let router = Router::new(&routes)?;
         let pools = dependencies.iter().map(|dependency| pool(dependency, &clock)).collect();
         let caches = Caches::new(&caches, &clock);
@@ -167,6 +174,7 @@ impl Gateway {
             drain: gateway.drain,
             report,
             state,
+            operations,
         })
     }
 

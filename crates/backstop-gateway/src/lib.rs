@@ -33,6 +33,7 @@ mod interim;
 mod log;
 mod max_forwards;
 mod metrics;
+mod operations;
 mod parts;
 mod probe;
 mod router;

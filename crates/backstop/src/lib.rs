@@ -45,6 +45,7 @@ mod keep;
 pub mod language;
 mod layer;
 mod lists;
+pub mod operation;
 mod own;
 pub mod problem;
 mod protected;

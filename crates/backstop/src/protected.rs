@@ -214,7 +214,8 @@ impl Backstop {
             | RouteClass::PublicRead(_)
             | RouteClass::CachedRead(_)
             | RouteClass::Composed(_)
-            | RouteClass::Guarded => None,
+            | RouteClass::Guarded
+            | RouteClass::Effect(_) => None,
         };
         let whole = match &rules.class {
             RouteClass::Composed(composed) => {

@@ -339,7 +339,7 @@ impl Flow {
         match &self.route().rules.class {
             RouteClass::PublicRead(_) | RouteClass::CachedRead(_) => State::AwaitCopy { why },
             RouteClass::Optional(optional) => State::Answer(self.fixed(why, &optional.otherwise)),
-            RouteClass::Direct(_) | RouteClass::Composed(_) | RouteClass::Guarded => {
+            RouteClass::Direct(_) | RouteClass::Composed(_) | RouteClass::Guarded | RouteClass::Effect(_) => {
                 State::Answer(self.refuse(why.reason(), why.cause(), self.route().rules.origins.route))
             }
         }
@@ -403,7 +403,7 @@ impl Flow {
             RouteClass::Guarded if self.facts.is_open => ClassShare::Read,
             RouteClass::Guarded => ClassShare::Guarded,
             RouteClass::Direct(_) if self.is_safe() => ClassShare::Read,
-            RouteClass::Direct(_) => ClassShare::Effect,
+            RouteClass::Direct(_) | RouteClass::Effect(_) => ClassShare::Effect,
         }
     }
 }

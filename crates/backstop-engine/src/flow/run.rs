@@ -245,7 +245,9 @@ impl Flow {
             return false;
         }
         match &self.route().rules.class {
-            RouteClass::Direct(_) | RouteClass::Composed(_) | RouteClass::Guarded => false,
+            RouteClass::Direct(_) | RouteClass::Composed(_) | RouteClass::Guarded | RouteClass::Effect(_) => {
+                false
+            }
             RouteClass::PublicRead(_) => self.copy_may_answer(),
             RouteClass::CachedRead(cached) => cached.local_copy && self.copy_may_answer(),
             RouteClass::Optional(_) => self.reads(),
