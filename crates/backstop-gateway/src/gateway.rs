@@ -29,7 +29,7 @@ use crate::disk;
 use crate::edits::Edits;
 use crate::forward;
 use crate::log::Decisions;
-use crate::operations::{LedgerUnusable, Operations};
+use crate::operations::{self, LedgerUnusable, Operations};
 use crate::parts::PartRules;
 use crate::probe::{CannotProbe, Probe};
 use crate::router::{RouteConflict, Router};
@@ -129,7 +129,7 @@ impl Gateway {
         let backstop = Backstop::new(policy, clock.clone(), copies, speaker)?;
         backstop.set_buffer_memory(gateway.buffer_memory);
         let state = State::open(&store, backstop.engine(), &clock, &dependencies);
-        let open = |_| Operations::open(Path::new(&*store.path), clock.now()).map(Arc::new);
+        let open = |_| operations::open(Path::new(&*store.path), clock.now()).map(Arc::new);
         let operations = store.ledger.map(open).transpose()?;
         let router = Router::new(&routes)?;
         let pools = dependencies.iter().map(|dependency| pool(dependency, &clock)).collect();
@@ -153,6 +153,7 @@ impl Gateway {
             routes: route_stacks,
             hosts: hosts.iter().map(|(host, own)| forward::Rules::new(None, host, own)).collect(),
             authorizers: authorizer::ready(&authorizers, &hosts)?,
+            operations: operations.clone(),
             trusted: gateway.trusted.clone(),
             tallies: Tallies::default(),
         };
@@ -247,8 +248,12 @@ impl Gateway {
         // A worker ends at once now; joining it may block for as long as one poll.
         let joined = tokio::task::spawn_blocking(move || crew.join()).await.map_err(io::Error::other)?;
         let copies = self.backstop.copies().clone();
-        let closing = move || (copies.close(CLOSE_STORE), state.close(CLOSE_STORE));
-        let (copies, state) = tokio::task::spawn_blocking(closing).await.unwrap_or_default();
+        let operations = self.operations.clone();
+        let closing = move || {
+            let ledger = operations.is_none_or(|operations| operations.ledger.close(CLOSE_STORE));
+            (copies.close(CLOSE_STORE), state.close(CLOSE_STORE), ledger)
+        };
+        let (copies, state, ledger) = tokio::task::spawn_blocking(closing).await.unwrap_or_default();
         // Only now another process can take the addresses: it finds what was written, and the folder free.
         drop(self);
         if !copies {
@@ -258,6 +263,12 @@ impl Gateway {
             tracing::warn!(
                 target: "backstop::gateway",
                 "stopped before incidents and the states of breakers were on disk"
+            );
+        }
+        if !ledger {
+            tracing::warn!(
+                target: "backstop::gateway",
+                "stopped before every outcome was in the ledger: those are unknown when it is started again"
             );
         }
         joined?;

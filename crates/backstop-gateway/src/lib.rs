@@ -53,4 +53,5 @@ mod worker;
 
 pub use authorizer::CannotAsk;
 pub use gateway::{BindError, Bound, Gateway};
+pub use operations::{KeyError, LedgerUnusable};
 pub use probe::CannotProbe;
