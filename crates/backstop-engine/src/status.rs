@@ -228,6 +228,17 @@ pub struct OperationReply {
     pub retry_after_s: Option<u32>,
 }
 
+/// Who asks for what the ledger says, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asks {
+    /// Somebody who comes with the key of an earlier request.
+    pub again: bool,
+    /// Somebody who only looks.
+    pub looks: bool,
+    /// Somebody who understands that an operation of unknown outcome was accepted, while it is really followed.
+    pub is_accepted: bool,
+}
+
 /// The answer for what the ledger says of an operation.
 ///
 /// | what is known | whoever sent it | the same operation again | a look |
@@ -240,15 +251,17 @@ pub struct OperationReply {
 /// | not executed | 503 | 409 | 200 |
 /// | a person is needed | 409 | 409 | 200 |
 /// | the key was used for another request | | 422 | |
+///
+/// `received` is the status of an answer of the dependency that proved nothing.
 pub fn operation(
     telling: Telling,
-    again: bool,
-    looks: bool,
-    is_accepted: bool,
+    asks: Asks,
     cause: Option<Cause>,
+    received: Option<u16>,
     next_query: Option<Duration>,
 ) -> OperationReply {
-    let by_cause = cause.map(of_cause);
+    let Asks { again, looks, is_accepted } = asks;
+    let by_cause = cause.map(of_cause).filter(|_| !again);
     let (status, problem) = match telling {
         // A look is answered whatever it shows.
         _ if looks => (200, None),
@@ -268,10 +281,8 @@ pub fn operation(
     };
     let retry_after_s = next_query.filter(|_| matches!(telling, Telling::Unknown(_))).map(whole_seconds);
     let refusal = problem.map(|problem| Refusal {
-        proxy_error: by_cause
-            .filter(|_| !again)
-            .map_or("proxy_internal_response", |refusal| refusal.proxy_error),
-        received_status: by_cause.filter(|_| !again).and_then(|refusal| refusal.received_status),
+        proxy_error: by_cause.map_or("destination_unavailable", |refusal| refusal.proxy_error),
+        received_status: by_cause.and_then(|refusal| refusal.received_status).or(received),
         retry_after_s,
         ..own(status, problem)
     });

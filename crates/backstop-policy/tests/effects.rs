@@ -1,4 +1,4 @@
-//! Routes that write operations: refused by this version, and behind that read, completed and lowered as they are written.
+//! Routes that write operations: read, completed and lowered as they are written.
 
 mod support;
 
@@ -11,7 +11,7 @@ use backstop_engine::policy::effect::{
 };
 use backstop_engine::policy::{RouteClass, RouteId};
 use backstop_policy::{Code, Ledger, Loaded};
-use support::{diagnosed, effect, errors, loaded_with_all_classes as loaded, says_with_all_classes};
+use support::{effect, errors, loaded_with_all_classes as loaded, says_with_all_classes};
 
 const fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
@@ -27,19 +27,15 @@ fn effects_of(loaded: &Loaded) -> Vec<EffectRules> {
     loaded.policy.routes.iter().filter_map(|route| route.class.effect().cloned()).collect()
 }
 
-/// The one refusal, at the end: what is wrong with the route is told beside it.
+/// What is wrong with one is told as with any other route.
 #[test]
-fn an_effect_route_is_refused_whatever_else_holds() {
+fn an_effect_route_is_accepted_as_any_other_is() {
     let by_header = "[gateway]\nlisten = \"127.0.0.1:8080\"\nin_flight = 1000\ntrusted = [\"10.0.0.0/8\"]\n"
         .to_owned()
         + &effect("authorizer =\nscope = \"header.x-tenant\"");
-    says_with_all_classes(&by_header, &[]);
-    assert_eq!(errors(&by_header), [Code::NotAvailable]);
-    assert_eq!(errors(&effect("")), [Code::NotAvailable]);
-    let broken = errors(&by_header.replace("in_flight = 10\n", "in_flight = 0\n"));
-    assert_eq!(broken, [Code::NotAvailable, Code::Zero]);
-    let (_, diagnostics) = diagnosed(&by_header);
-    assert_eq!(diagnostics[0].message, "the class `effect`: not available in this version");
+    assert_eq!(errors(&by_header), []);
+    assert_eq!(errors(&effect("")), []);
+    assert_eq!(errors(&by_header.replace("in_flight = 10\n", "in_flight = 0\n")), [Code::Zero]);
 }
 
 const WHOLE: &str = r#"

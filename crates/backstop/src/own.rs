@@ -3,7 +3,7 @@
 use backstop_engine::failure::Cause;
 use backstop_engine::flow::{Account, Settlement};
 use backstop_engine::outcome::Reason;
-use backstop_engine::status::{Refusal, refusal};
+use backstop_engine::status::{Problem, Refusal, refusal};
 use bytes::Bytes;
 use http::{HeaderMap, Response};
 
@@ -20,7 +20,9 @@ pub(crate) fn refused<B>(
     settlement: Settlement,
 ) -> Response<ReplyBody<B>> {
     let (mut head, content) = problem::response(refused, account).into_parts();
-    describe_failure(&mut head.headers, refused, speaker);
+    if refused.problem != Problem::NoSuchOperation {
+        describe_failure(&mut head.headers, refused, speaker);
+    }
     Response::from_parts(head, ReplyBody::whole(unless_head(content, is_head), settlement))
 }
 

@@ -68,6 +68,18 @@ impl Gateway {
         Self::start_as(Command::new(BINARY), folder, policy, clock)
     }
 
+    /// As [`Gateway::start_in`], with a variable of its environment.
+    pub fn start_with(
+        folder: &Path,
+        policy: &Policy,
+        variable: &str,
+        value: impl AsRef<std::ffi::OsStr>,
+    ) -> Self {
+        let mut command = Command::new(BINARY);
+        command.env(variable, value);
+        Self::start_as(command, folder, policy, "")
+    }
+
     fn start_as(mut command: Command, folder: &Path, policy: &Policy, clock: &str) -> Self {
         let file = folder.join("policy.toml");
         std::fs::write(&file, policy.text()).expect("the policy file");

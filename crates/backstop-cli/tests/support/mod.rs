@@ -6,6 +6,7 @@
 #![allow(dead_code, unused_imports, reason = "each test binary uses its part")]
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests stop the test")]
 
+pub mod bank;
 pub mod expect;
 pub mod gateway;
 pub mod guarded;

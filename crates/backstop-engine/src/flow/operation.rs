@@ -26,7 +26,7 @@ use crate::failure::{Cause, Failure, FailureKind, NotAsked, Sent};
 use crate::operation::{Attention, Doubt, EvidenceKind, NotExecuted, Told};
 use crate::outcome::{OperationReason, Outcome, Reason, Source};
 use crate::policy::effect::UnknownAnswer;
-use crate::status::operation;
+use crate::status::{Asks, operation};
 use crate::time::Mono;
 
 use super::answer::{account, collected, is_well, pays};
@@ -206,7 +206,7 @@ impl Flow {
         if let Some(ticket) = self.ticket.take() {
             ticket.unused();
         }
-        State::Answer(self.told(known, true, None))
+        State::Answer(self.told(known, true, None, None))
     }
 
     /// What the ledger has, where the dependency was not asked.
@@ -214,7 +214,7 @@ impl Flow {
         let State::Consult { cause } = self.state else { return };
         let rule = self.route().rules.origins.route;
         self.state = State::Answer(match (known, cause) {
-            (Some(known), _) => self.told(known, true, cause),
+            (Some(known), _) => self.told(known, true, cause, None),
             (None, Some(cause)) => self.refuse(Reason::Cause(cause), Some(cause), rule),
             (None, None) => self.refuse(Reason::Operation(OperationReason::NoSuchOperation), None, rule),
         });
@@ -233,12 +233,13 @@ impl Flow {
                 self.passed_on(waiting, now)
             }
             (known, waiting) => {
+                let received = waiting.map(|waiting| waiting.head.status);
                 if waiting.is_some_and(|waiting| waiting.streams) {
                     self.dependency().tally.answer();
                     self.ended(false, false, now);
                 }
                 match known {
-                    Some(known) => self.told(known, false, cause),
+                    Some(known) => self.told(known, false, cause, received),
                     None => {
                         let reason = cause.map_or(Reason::Unclassified, Reason::Cause);
                         self.refuse(reason, cause, self.route().rules.origins.route)
@@ -256,8 +257,9 @@ impl Flow {
         collected(attempt, self.account_of(head), self.copy_after(head))
     }
 
-    /// What the ledger says, as an answer. `again`: to somebody who comes with the key of an earlier request.
-    fn told(&self, known: Known, again: bool, cause: Option<Cause>) -> Answer {
+    /// What the ledger says, as an answer. `again`: to somebody who comes with the key of an earlier request. `received`: the
+    /// status of an answer that proved nothing.
+    fn told(&self, known: Known, again: bool, cause: Option<Cause>, received: Option<u16>) -> Answer {
         let Known { telling, next_query } = known;
         let accepts = self.facts.accepts_later
             || self
@@ -268,7 +270,8 @@ impl Flow {
                 .is_some_and(|rules| rules.unknown_answer == UnknownAnswer::Accepted);
         let is_accepted = !again && accepts && next_query.is_some();
         let looks = self.facts.looks;
-        let reply = operation(telling, again, looks, is_accepted, cause, next_query);
+        let asks = Asks { again, looks, is_accepted };
+        let reply = operation(telling, asks, cause, received, next_query);
         let (outcome, source, reason) = match telling {
             Telling::Answered(_) | Telling::Executed(_) | Telling::Declined(_) => {
                 (Outcome::Normal, Source::Ledger, Reason::None)

@@ -11,7 +11,8 @@ use backstop::request::PathParameters;
 use backstop::{Incoming as ToAnswer, respond};
 use backstop_engine::operation::OperationId;
 use backstop_engine::policy::effect::Scope;
-use http::{Method, Request, Response, Uri, request};
+use http::header::ALLOW;
+use http::{HeaderValue, Method, Request, Response, Uri, request};
 use http_body_util::Either;
 
 use crate::client_body::RequestContent;
@@ -38,7 +39,9 @@ pub(crate) async fn answer(
     let method = head.method.clone();
     let refused = |fault| refuse(shared, &method, fault, unread);
     if !matches!(method, Method::GET | Method::HEAD) {
-        return refused(Fault::Method);
+        let mut response = refused(Fault::Method);
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        return response;
     }
     let (Ok(id), Some(operations)) = (id, &shared.operations) else { return refused(Fault::NoOperation) };
     // Which route it is of, and so whom to ask who looks. Who guesses a name learns nothing else here.

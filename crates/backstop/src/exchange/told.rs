@@ -97,7 +97,10 @@ where
         }
         if let Some(refusal) = &reply.refusal {
             headers.insert(CONTENT_TYPE, MEDIA_TYPE);
-            describe_failure(headers, refusal, &self.route.inner.shared.speaker);
+            // What the client did is no failure of a gateway.
+            if refusal.status >= 500 {
+                describe_failure(headers, refusal, &self.route.inner.shared.speaker);
+            }
             return document::problem(refusal, record, next_query, &now);
         }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

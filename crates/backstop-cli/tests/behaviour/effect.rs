@@ -1,0 +1,249 @@
+//! Operations with an effect: what their clients hear, whatever becomes of them, and that the service gets each of them once.
+
+use std::time::Duration;
+
+use backstop_lab::origin::{Answer, Behaviour, Gate};
+
+use crate::support::bank::{ANA, Bank, PAY, TEN, member, paid, policy, problem};
+use crate::support::{BOUND, run};
+
+/// What the service's own answer was, for whoever comes again, and across a crash: status, content and the fields that may be
+/// kept (RFC 9110's `Location` and `Content-Type`), but no cookie.
+#[test]
+fn an_answer_comes_back_to_whoever_sends_the_same_operation_again() {
+    run(async {
+        let bank = Bank::open().await;
+        let first = bank.pay("k-1").await;
+        assert_eq!((first.status(), first.text()), (201, paid_text()));
+        assert_eq!(first.header("set-cookie"), Some("session=secret"), "its first answer is as it came");
+        let check = |again: &backstop_lab::client::Response| {
+            assert_eq!((again.status(), again.text()), (201, paid_text()));
+            assert_eq!(again.header("location"), Some("/payments/p-1"));
+            assert_eq!(again.header("content-type"), Some("application/json"));
+            assert_eq!(again.header("idempotent-replayed"), Some("true"));
+            assert_eq!(again.header("set-cookie"), None);
+            assert_eq!(again.header("cache-control"), Some("no-store"));
+        };
+        check(&bank.pay("k-1").await);
+        check(&bank.pay_with("\"k-1\"", &[], br#"{ "to": "shop", "amount": 10 }"#).await);
+        assert_eq!(bank.received(), 1);
+
+        let Bank { origin, gateway, .. } = bank;
+        let gateway = gateway.restart_after_kill(&policy(origin.addr(), ""));
+        let fields: Vec<_> = ANA.iter().copied().chain([("Idempotency-Key", "k-1")]).collect();
+        check(&gateway.request("POST", PAY, &fields, TEN).await);
+        assert_eq!(origin.count_of("POST", PAY), 1);
+    });
+}
+
+fn paid_text() -> String {
+    "{\"status\": \"paid\", \"id\": \"p-1\"}".into()
+}
+
+/// Every answer that proves nothing, and every way to lose one: 502, or 504 after a timeout; the same operation again is 409; the
+/// service got it once. <https://github.com/istio/istio/issues/13851>
+#[test]
+fn whatever_is_lost_is_unknown_and_never_sent_again() {
+    run(async {
+        let answers: [(&str, Behaviour, u16, &str); 14] = [
+            ("500", Answer::new(500).into(), 502, "server_error"),
+            ("503", Answer::new(503).header("Retry-After", "1").into(), 502, "server_error"),
+            ("504", Answer::new(504).into(), 504, "server_error"),
+            ("302", Answer::new(302).header("Location", "/elsewhere").into(), 502, "unmatched"),
+            ("404", Answer::new(404).into(), 502, "unmatched"),
+            ("409", Answer::new(409).into(), 502, "unmatched"),
+            ("html", Behaviour::html_200(), 502, "unmatched"),
+            ("failed", Answer::json("{\"status\":\"failed\"}").into(), 502, "unmatched"),
+            ("202", Answer::new(202).into(), 502, "pending"),
+            ("truncated", Behaviour::truncated(100, 10), 502, "incomplete"),
+            ("half", Behaviour::half_head(201), 502, "incomplete"),
+            ("garbage", Behaviour::garbage(), 502, "incomplete"),
+            ("closed", Behaviour::close(), 502, "reset"),
+            ("reset", Behaviour::reset(), 502, "reset"),
+        ];
+        let bank = Bank::open().await;
+        for (number, (name, behaviour, status, why)) in (1..).zip(answers) {
+            bank.says(behaviour);
+            let first = bank.pay(name).await;
+            assert_eq!((first.status(), &*problem(&first)), (status, "outcome-unknown"), "{name}");
+            assert_eq!(member(&first, "retry"), "same_key", "{name}");
+            assert_eq!((&*member(&first, "why"), &*member(&first, "tracked")), (why, "false"), "{name}");
+            assert!(first.header("retry-after").is_none(), "nobody follows it");
+            bank.says(paid());
+            let again = bank.pay(name).await;
+            assert_eq!((again.status(), &*problem(&again)), (409, "outcome-unknown"), "{name}");
+            assert_eq!(again.header("location"), first.header("location"));
+            assert_eq!(bank.received(), number, "{name}: sent once");
+            let look = bank.look(first.header("location").unwrap()).await;
+            assert_eq!((look.status(), &*member(&look, "state")), (200, "unknown"));
+        }
+    });
+}
+
+#[test]
+fn an_answer_that_does_not_come_in_time_is_a_timeout_whose_outcome_is_unknown() {
+    run(async {
+        let bank = Bank::open().await;
+        bank.says(Behaviour::hang());
+        let mut hand = bank.gateway.hand();
+        let late = async {
+            bank.origin.wait_for(1, BOUND).await.unwrap();
+            hand.advance(Duration::from_secs(2));
+        };
+        let (answer, ()) = futures_util::future::join(bank.pay("k-1"), late).await;
+        assert_eq!((answer.status(), &*problem(&answer)), (504, "outcome-unknown"));
+        assert_eq!(member(&answer, "why"), "timeout");
+        assert_eq!(bank.pay("k-1").await.status(), 409);
+        assert_eq!(bank.received(), 1);
+    });
+}
+
+/// A refusal that the contract names is one, and comes back as it was.
+#[test]
+fn a_refusal_is_passed_on_and_repeated() {
+    run(async {
+        let bank = Bank::open().await;
+        bank.says(Answer::new(402).header("Content-Type", "application/json").body("{\"why\":\"funds\"}"));
+        let first = bank.pay("k-1").await;
+        bank.says(paid());
+        let again = bank.pay("k-1").await;
+        for answer in [&first, &again] {
+            assert_eq!((answer.status(), &*answer.text()), (402, "{\"why\":\"funds\"}"));
+        }
+        assert_eq!(again.header("idempotent-replayed"), Some("true"));
+        assert_eq!(bank.received(), 1);
+    });
+}
+
+/// Only what certainly never left offers a new key. <https://github.com/istio/istio/issues/13851>
+#[test]
+fn what_was_certainly_never_sent_may_be_tried_anew() {
+    run(async {
+        let bank = Bank::open().await;
+        bank.origin.refuse().await.unwrap();
+        let first = bank.pay("k-1").await;
+        assert_eq!((first.status(), &*problem(&first)), (503, "not-executed"));
+        assert_eq!((&*member(&first, "retry"), &*member(&first, "why")), ("new_key", "connect"));
+        bank.origin.accept_again().await.unwrap();
+        let again = bank.pay("k-1").await;
+        assert_eq!(
+            (again.status(), &*problem(&again), &*member(&again, "retry")),
+            (409, "not-executed", "new_key")
+        );
+        assert_eq!(bank.received(), 0);
+        assert_eq!(bank.pay("k-2").await.status(), 201);
+        assert_eq!(bank.received(), 1);
+    });
+}
+
+/// The table of what is wrong with a request: nothing is sent, nothing is written down, and the right one goes through after it.
+#[test]
+fn a_request_that_is_no_operation_begins_none() {
+    run(async {
+        let bank = Bank::with("limits = { body = \"1 KiB\" }").await;
+        let with = |fields: Vec<(&'static str, &'static str)>, content: &'static [u8]| {
+            let bank = &bank;
+            async move { bank.gateway.request("POST", PAY, &fields, content).await }
+        };
+        let json = ("Content-Type", "application/json");
+        let (tenant, key) = (("X-Tenant", "ana"), ("Idempotency-Key", "k-1"));
+        let long: &'static str = Box::leak("k".repeat(256).into_boxed_str());
+        for (fields, content, status, expected) in [
+            (vec![json, tenant], TEN, 400, "key-missing"),
+            (vec![json, tenant, ("Idempotency-Key", "a b")], TEN, 400, "key-malformed"),
+            (vec![json, tenant, ("Idempotency-Key", long)], TEN, 400, "key-malformed"),
+            (vec![json, tenant, key, ("Idempotency-Key", "k-1")], TEN, 400, "key-malformed"),
+            (vec![json, key], TEN, 400, "no-caller"),
+            (vec![json, key, ("X-Tenant", "")], TEN, 400, "no-caller"),
+            (vec![json, tenant, key], br#"{"amount":10,"amount":11}"#, 400, "content-ambiguous"),
+            (vec![json, tenant, key], &[b' '; 1025], 413, "content-too-large"),
+        ] {
+            let answer = with(fields, content).await;
+            assert_eq!((answer.status(), &*problem(&answer)), (status, expected));
+        }
+        assert_eq!((bank.received(), bank.pay("k-1").await.status()), (0, 201));
+        let answer = bank.pay_with("k-1", &[], br#"{"amount":11,"to":"shop"}"#).await;
+        assert_eq!(
+            (answer.status(), &*problem(&answer), &*member(&answer, "retry")),
+            (422, "key-reused", "never")
+        );
+        assert_eq!(bank.received(), 1);
+        // Other text of the same number is another request: it may be another number to the service.
+        assert_eq!(bank.pay_with("k-1", &[], br#"{"amount":10.0,"to":"shop"}"#).await.status(), 422);
+    });
+}
+
+#[test]
+fn the_same_key_at_once_has_one_effect() {
+    run(async {
+        let bank = Bank::open().await;
+        let gate = Gate::new();
+        bank.says(paid().gate(&gate));
+        let all = futures_util::future::join_all((0..8).map(|_| bank.pay("k-1")));
+        let opening = async {
+            gate.wait_for_waiting(1, BOUND).await.unwrap();
+            // The seven others have their answers while the first one is under way.
+            bank.gateway
+                .metrics_until(|metrics| {
+                    metrics.sum("backstop_requests_total", &["reason=\"operation_in_progress\""]) == 7.0
+                })
+                .await;
+            gate.open();
+        };
+        let (answers, ()) = futures_util::future::join(all, opening).await;
+        let mut statuses: Vec<u16> = answers.iter().map(backstop_lab::client::Response::status).collect();
+        statuses.sort_unstable();
+        assert_eq!(statuses, [201, 409, 409, 409, 409, 409, 409, 409]);
+        for answer in answers.iter().filter(|answer| answer.status() == 409) {
+            assert_eq!((&*problem(answer), &*member(answer, "retry")), ("operation-in-progress", "same_key"));
+            assert!(answer.header("location").is_some());
+        }
+        assert_eq!(bank.received(), 1);
+    });
+}
+
+/// While the service cannot be asked, whoever comes again hears what is known, and nothing new is begun.
+#[test]
+fn an_open_breaker_leaves_the_ledger_to_answer() {
+    run(async {
+        let bank = Bank::open().await;
+        assert_eq!(bank.pay("k-1").await.status(), 201);
+        bank.says(Behaviour::close());
+        assert_eq!(bank.pay("k-2").await.status(), 502);
+        let Bank { origin, gateway, .. } = bank;
+        let open = policy(origin.addr(), "").replace_table("dependency.bank", |text| {
+            format!("{text}\nbreaker = {{ state = \"open\" }}\nprobe = {{ path = \"/health\" }}\n")
+        });
+        let gateway = gateway.restart(&open);
+        let hand = gateway.hand();
+        let bank = Bank { origin, gateway, hand };
+        assert_eq!(bank.pay("k-1").await.status(), 201, "what is known is told");
+        assert_eq!(bank.pay("k-2").await.status(), 409);
+        let refused = bank.pay("k-3").await;
+        assert_eq!((refused.status(), &*problem(&refused)), (503, "circuit-open"));
+        assert_eq!(bank.received(), 2);
+    });
+}
+
+/// An answer larger than what is kept: the outcome is kept, and its content goes to the first client alone.
+#[test]
+fn an_answer_too_large_to_keep_is_still_an_outcome() {
+    run(async {
+        let bank = Bank::open().await;
+        for (key, bytes) in [("kept", 17 << 10), ("streamed", 2 << 20)] {
+            let text = format!("{{\"status\":\"paid\",\"pad\":\"{}\"}}", "x".repeat(bytes));
+            bank.says(Answer::new(201).header("Content-Type", "application/json").body(text.clone()));
+            let (expected, again) = if key == "kept" { (201, 201) } else { (502, 409) };
+            let first = bank.pay(key).await;
+            assert_eq!(first.status(), expected, "{key}");
+            let second = bank.pay(key).await;
+            assert_eq!(second.status(), again, "{key}");
+            if key == "kept" {
+                assert_eq!(first.text(), text);
+                assert_eq!(second.header("backstop-replay"), Some("status-only"));
+                assert_eq!(second.text(), "");
+            }
+        }
+        assert_eq!(bank.received(), 2);
+    });
+}
