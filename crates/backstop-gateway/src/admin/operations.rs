@@ -20,12 +20,12 @@ mod told;
 use std::error::Error;
 use std::time::Duration;
 
-use backstop_engine::operation::{OperationId, Refused, State};
+use backstop_engine::operation::{NotAnOperationId, OperationId, Refused, State};
 use backstop_engine::time::Now;
 use backstop_store::ledger::{Completion, Filter, Ledger, LedgerError, Recorded};
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderValue, Request, Response, StatusCode};
 use http_body::Body;
 use http_body_util::Full;
 use serde_json::{Value, json};
@@ -85,7 +85,7 @@ impl<'a> Desk<'a> {
         };
         if !allowed.split(", ").any(|method| method == request.method().as_str()) {
             let why = format!("{allowed} alone is answered here");
-            let mut response = problem(StatusCode::METHOD_NOT_ALLOWED, &why, json!({}));
+            let mut response = Problem::new(StatusCode::METHOD_NOT_ALLOWED, why).answer();
             response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
             return response;
         }
@@ -94,11 +94,11 @@ impl<'a> Desk<'a> {
             Place::One(id) => self.show(id).await,
             Place::Resolve(id) => self.resolve(id, request).await,
         };
-        done.unwrap_or_else(|refused| refused)
+        done.unwrap_or_else(Problem::answer)
     }
 
-    async fn list(&self, query: &str) -> Result<Answer, Answer> {
-        let Asked { filter, limit } = asked::query(query).map_err(|why| bad(&why))?;
+    async fn list(&self, query: &str) -> Result<Answer, Problem> {
+        let Asked { filter, limit } = asked::query(query).map_err(bad)?;
         // One more than is shown says whether there is a next page.
         let filter = Filter { most: limit + 1, ..filter };
         let mut records = self.done(self.ledger()?.list(filter)).await?;
@@ -109,24 +109,24 @@ impl<'a> Desk<'a> {
         Ok(super::json(StatusCode::OK, &json!({ "operations": operations, "next": next })))
     }
 
-    async fn show(&self, id: &str) -> Result<Answer, Answer> {
+    async fn show(&self, id: &str) -> Result<Answer, Problem> {
         let ledger = self.ledger()?;
         let id = named(id)?;
         let shown = self.done(ledger.show(id)).await?.ok_or_else(|| unheard(id))?;
         Ok(super::json(StatusCode::OK, &told::whole(&shown, ledger.epoch(), &self.now)))
     }
 
-    async fn resolve<B>(&self, id: &str, request: Request<B>) -> Result<Answer, Answer>
+    async fn resolve<B>(&self, id: &str, request: Request<B>) -> Result<Answer, Problem>
     where
         B: Body,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        own::check(request.headers()).map_err(|(status, why)| problem(status, why, json!({})))?;
+        own::check(request.headers()).map_err(|(status, why)| Problem::new(status, why))?;
         let ledger = self.ledger()?;
         let id = named(id)?;
         let body = content::read(request.into_body(), BODY_MAX, HEAD_TIME).await;
-        let body = body.map_err(|(status, why)| problem(status, &why, json!({})))?;
-        let (decision, by) = asked::decision(&body).map_err(|why| bad(&why))?;
+        let body = body.map_err(|(status, why)| Problem::new(status, why))?;
+        let (decision, by) = asked::decision(&body).map_err(bad)?;
         let (record, from) = match self.done(ledger.resolve(id, decision, by.clone(), self.now)).await? {
             Recorded::Changed { record, from, .. } => (record, from),
             Recorded::Refused { why, record } => return Err(conflict(why, id, record.progress.state())),
@@ -152,13 +152,13 @@ impl<'a> Desk<'a> {
         Ok(super::json(StatusCode::OK, &body))
     }
 
-    fn ledger(&self) -> Result<&'a dyn Ledger, Answer> {
+    fn ledger(&self) -> Result<&'a dyn Ledger, Problem> {
         let why = "this gateway has no ledger: no route of its policy is of class `effect`";
-        self.ledger.ok_or_else(|| problem(StatusCode::NOT_FOUND, why, json!({})))
+        self.ledger.ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, why))
     }
 
     /// Waits for the ledger, within a bound.
-    async fn done<T>(&self, completion: Completion<T>) -> Result<T, Answer> {
+    async fn done<T>(&self, completion: Completion<T>) -> Result<T, Problem> {
         let (word, detail) = match tokio::time::timeout(self.patience, completion).await {
             Ok(Ok(done)) => return Ok(done),
             Ok(Err(error)) => match error {
@@ -173,25 +173,25 @@ impl<'a> Desk<'a> {
             }
         };
         let why = format!("the ledger did not do it ({word}): {detail}");
-        Err(problem(StatusCode::SERVICE_UNAVAILABLE, &why, json!({ "ledger": word })))
+        Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, why).with(json!({ "ledger": word })))
     }
 }
 
-fn named(id: &str) -> Result<OperationId, Answer> {
-    id.parse().map_err(|error| problem(StatusCode::NOT_FOUND, &format!("{error}"), json!({})))
+fn named(id: &str) -> Result<OperationId, Problem> {
+    id.parse().map_err(|error: NotAnOperationId| Problem::new(StatusCode::NOT_FOUND, error.to_string()))
 }
 
-fn unheard(id: OperationId) -> Answer {
+fn unheard(id: OperationId) -> Problem {
     let why = "there is no such operation, or not any more";
-    problem(StatusCode::NOT_FOUND, why, json!({ "id": id.to_string() }))
+    Problem::new(StatusCode::NOT_FOUND, why).with(json!({ "id": id.to_string() }))
 }
 
-fn bad(why: &str) -> Answer {
-    problem(StatusCode::BAD_REQUEST, why, json!({}))
+fn bad(why: String) -> Problem {
+    Problem::new(StatusCode::BAD_REQUEST, why)
 }
 
 /// Why a person's decision changes nothing, and what the operation is in.
-fn conflict(why: Refused, id: OperationId, state: State) -> Answer {
+fn conflict(why: Refused, id: OperationId, state: State) -> Problem {
     let detail = match (why, state) {
         (Refused::Decided, _) => "it is decided already, and only evidence changes that",
         (Refused::NotNow, State::Dispatching) => "its one forward may still be under way",
@@ -199,22 +199,39 @@ fn conflict(why: Refused, id: OperationId, state: State) -> Answer {
         (Refused::Stale | Refused::Leased, _) => "somebody else wrote it in this moment; look at it again",
     };
     let fields = json!({ "id": id.to_string(), "refused": why.token(), "state": told::state(state) });
-    problem(StatusCode::CONFLICT, detail, fields)
+    Problem::new(StatusCode::CONFLICT, detail).with(fields)
 }
 
-/// A problem document (RFC 9457). It has no `type` of its own: the status says what kind it is (section 4.2.1).
-fn problem(status: StatusCode, detail: &str, more: Value) -> Answer {
-    let mut body = json!({
-        "title": status.canonical_reason(),
-        "status": status.as_u16(),
-        "detail": detail,
-    });
-    if let (Value::Object(body), Value::Object(more)) = (&mut body, more) {
-        body.extend(more);
+/// What is refused, and why (RFC 9457). It has no `type` of its own: the status says what kind it is (section 4.2.1).
+struct Problem {
+    status: StatusCode,
+    detail: String,
+    more: Value,
+}
+
+impl Problem {
+    fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self { status, detail: detail.into(), more: json!({}) }
     }
-    let mut response = super::json(status, &body);
-    response.headers_mut().insert(CONTENT_TYPE, backstop::problem::MEDIA_TYPE);
-    response
+
+    fn with(self, more: Value) -> Self {
+        Self { more, ..self }
+    }
+
+    fn answer(self) -> Answer {
+        let Self { status, detail, more } = self;
+        let mut body = json!({
+            "title": status.canonical_reason(),
+            "status": status.as_u16(),
+            "detail": detail,
+        });
+        if let (Value::Object(body), Value::Object(more)) = (&mut body, more) {
+            body.extend(more);
+        }
+        let mut response = super::json(status, &body);
+        response.headers_mut().insert(CONTENT_TYPE, backstop::problem::MEDIA_TYPE);
+        response
+    }
 }
 
 #[cfg(test)]

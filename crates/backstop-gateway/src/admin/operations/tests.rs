@@ -250,13 +250,16 @@ fn all() -> Filter {
     Filter { state: None, from, after: None, most: Filter::MOST }
 }
 
+/// Fields, body and the status that answers them.
+type Row<'a> = (&'a [(&'a str, &'a str)], &'a str, u16);
+
 /// A page of another site that is open in an operator's browser, and whatever is no decision.
 #[test]
 fn whatever_is_no_operators_decision_changes_nothing() {
     let ledger = five();
     let long = format!(r#"{{"outcome":"failed","by":"ana","reason":"{}"}}"#, "x".repeat(BODY_MAX));
     let host = ("host", "127.0.0.1:9901");
-    let table: [(&[(&str, &str)], &str, u16); 12] = [
+    let table: [Row<'_>; 12] = [
         (&[JSON, host, ("origin", "http://evil.example")], FAILED, 403),
         (&[JSON, host, ("origin", "null")], FAILED, 403),
         (&[JSON, ("host", "evil.example"), ("origin", "http://evil.example")], FAILED, 403),
