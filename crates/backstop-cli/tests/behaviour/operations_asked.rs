@@ -1,13 +1,18 @@
 //! What `backstop operations` says where there is nothing to ask, or where it is asked wrongly.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::process::{Command, Stdio};
 
 use crate::support::gateway::{folder, output};
 use crate::support::{Gateway, Policy};
 
 const ID: &str = "0123456789abcdef0123456789abcdef";
+
+/// A policy without operations.
+fn shop() -> Policy {
+    Policy::shop(SocketAddr::from(([127, 0, 0, 1], 1)))
+}
 
 /// Its exit status and what it says on standard error.
 fn refused(arguments: &[&str]) -> (Option<i32>, String) {
@@ -60,7 +65,7 @@ fn what_is_no_gateway_is_told() {
 
 #[test]
 fn a_gateway_without_a_ledger_says_so() {
-    let gateway = Gateway::start(&Policy::empty());
+    let gateway = Gateway::start(&shop());
     let admin = gateway.admin.to_string();
     let (status, errors) = refused(&["operations", "list", "--admin", &admin]);
     assert_eq!(status, Some(1), "{errors}");
@@ -71,7 +76,7 @@ fn a_gateway_without_a_ledger_says_so() {
     assert_eq!(status, Some(2));
     assert!(errors.starts_with("error: the policy says port 0"), "{errors}");
     // A policy that names it leads there.
-    let named = Policy::empty().gateway(&format!("admin = \"{admin}\"")).text();
+    let named = shop().gateway(&format!("admin = \"{admin}\"")).text();
     std::fs::write(&policy, named).unwrap();
     let (_, errors) = refused(&["operations", "list", "--policy", &policy]);
     assert!(errors.contains("this gateway has no ledger"), "{errors}");
