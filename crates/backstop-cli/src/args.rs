@@ -1,8 +1,12 @@
 //! What can be said on the command line, and nothing of what is done about it.
 
+mod operations;
+
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
+
+pub(crate) use operations::{List, Operations, Port, Resolve, Show};
 
 /// Answers with what was accepted beforehand while something that an HTTP API depends on is broken.
 #[derive(Debug, Parser)]
@@ -23,6 +27,9 @@ pub(crate) enum Command {
     /// The ledger of operations that must happen once
     #[command(subcommand)]
     Ledger(Ledger),
+    /// Operations that must happen once, of a running gateway: what is known of them, and a person's decision
+    #[command(subcommand)]
+    Operations(Operations),
 }
 
 #[derive(Debug, Subcommand)]

@@ -3,6 +3,7 @@
 mod check;
 mod demo;
 mod ledger;
+mod operations;
 mod run;
 
 use crate::args::{Arguments, Command};
@@ -17,5 +18,6 @@ pub(crate) fn dispatch(arguments: Arguments) -> Exit {
         Command::Check(arguments) => check::check(&arguments, printer),
         Command::Demo(arguments) => demo::demo(&arguments, printer),
         Command::Ledger(arguments) => ledger::ledger(&arguments, printer),
+        Command::Operations(arguments) => operations::operations(&arguments, printer),
     }
 }

@@ -4,11 +4,14 @@
 //! - `GET /livez`: 200 while the process serves its own port.
 //! - `GET /readyz`: 200 while requests are accepted, 503 once the service stops. Its JSON names what is wrong without being
 //!   a reason to take traffic away: a disk that costs copies or records, withdrawals that the disk has not confirmed, a
-//!   clock by which no evidence can be judged.
+//!   clock by which no evidence can be judged, a ledger that takes no new operations.
 //! - `GET /incidents`, `GET /incidents/ID`: what happened, as JSON.
+//! - `/operations`: what is known of operations that must happen once, and a person's decision.
 //! - `GET /dependencies/NAME/breaker` shows what holds a breaker; `POST` is an operator's order.
 
 mod breaker;
+mod content;
+mod operations;
 mod own;
 mod visitors;
 
@@ -19,6 +22,7 @@ use std::time::Duration;
 use backstop::Backstop;
 use backstop_engine::engine::DependencyState;
 use backstop_engine::time::WallTrust;
+use backstop_store::ledger::LedgerStanding;
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
@@ -30,11 +34,13 @@ use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
 
+use self::operations::Desk;
 use self::visitors::{Seat, Visitors};
 use crate::caches::Caches;
 use crate::client_body::RequestContent;
 use crate::disk;
 use crate::metrics;
+use crate::operations::Operations;
 use crate::stack::Shared;
 use crate::state::State;
 use crate::upstream::Pool;
@@ -47,6 +53,7 @@ pub(crate) struct Admin {
     pub(crate) pools: Vec<Pool<RequestContent>>,
     pub(crate) caches: Caches,
     pub(crate) state: State,
+    pub(crate) operations: Option<Arc<Operations>>,
 }
 
 /// A scraper that takes longer for its request than this is cut off.
@@ -59,8 +66,9 @@ impl Admin {
         pools: Vec<Pool<RequestContent>>,
         caches: Caches,
         state: State,
+        operations: Option<Arc<Operations>>,
     ) -> Self {
-        Self { backstop, shared, pools, caches, state }
+        Self { backstop, shared, pools, caches, state, operations }
     }
 
     pub(crate) async fn serve(self, listener: TcpListener) {
@@ -91,6 +99,10 @@ impl Admin {
 
     async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let path = request.uri().path().to_owned();
+        if let Some(place) = operations::place(&path) {
+            let ledger = self.operations.as_ref().map(|operations| &*operations.ledger);
+            return Desk::new(ledger, self.backstop.clock().now()).answer(place, request).await;
+        }
         match breaker::named(&path) {
             Some(name) => breaker::answer(self, name, request).await,
             None => self.show(request.method(), &path),
@@ -114,12 +126,12 @@ impl Admin {
             "/livez" => text(StatusCode::OK, "alive\n".into()),
             "/readyz" => self.readiness(),
             "/incidents" => json(StatusCode::OK, &self.state.book.list()),
-            "/" => text(StatusCode::OK, "/metrics\n/livez\n/readyz\n/incidents\n".into()),
+            "/" => text(StatusCode::OK, "/metrics\n/livez\n/readyz\n/incidents\n/operations\n".into()),
             _ => match path.strip_prefix("/incidents/") {
                 Some(id) => self.incident(id),
                 None => text(
                     StatusCode::NOT_FOUND,
-                    "there are /metrics, /livez, /readyz, /incidents and /dependencies/NAME/breaker\n".into(),
+                    "there are /metrics, /livez, /readyz, /incidents, /operations and /dependencies/NAME/breaker\n".into(),
                 ),
             },
         }
@@ -149,6 +161,9 @@ impl Admin {
         if let Some(error) = self.state.keeper.as_ref().and_then(|keeper| keeper.trouble()) {
             warnings.push(format!("incidents and the states of breakers are kept in memory only ({error})"));
         }
+        if let Some(operations) = &self.operations {
+            warnings.extend(ledger_warning(&operations.ledger.standing(self.backstop.clock().now())));
+        }
         let engine = self.backstop.engine();
         let is_believed = self.backstop.clock().now().wall_trust == WallTrust::Synchronised;
         let has_evidence = |dependency: &DependencyState| dependency.stand_in.verified().is_some();
@@ -162,6 +177,19 @@ impl Admin {
         let status = if draining { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
         let body = serde_json::json!({ "ready": !draining, "draining": draining, "warnings": warnings });
         typed(status, "application/json", format!("{body}\n"))
+    }
+}
+
+/// Why new operations are refused, if they are.
+fn ledger_warning(standing: &LedgerStanding) -> Option<String> {
+    match &standing.failed {
+        Some(error) => Some(format!(
+            "operations are refused: their ledger ended ({error}), and a start reads what is really on its disk"
+        )),
+        None if standing.is_full => Some(
+            "new operations are refused: the disk of their ledger is full; outcomes are still written".into(),
+        ),
+        None => None,
     }
 }
 

@@ -220,6 +220,7 @@ impl Gateway {
             self.pools.clone(),
             self.caches.clone(),
             state.clone(),
+            self.operations.clone(),
         );
         let admin = tokio::spawn(admin.serve(tokio::net::TcpListener::from_std(self.admin.try_clone()?)?));
         let housekeeping = tokio::spawn(keep_house(

@@ -6,6 +6,7 @@
 mod authorizations;
 mod caches;
 mod incidents;
+mod operations;
 mod recovery;
 
 use std::collections::BTreeMap;
@@ -55,6 +56,7 @@ impl Collector for Everything {
         self.caches(&mut encoder)?;
         self.fills(&mut encoder)?;
         self.incidents(&mut encoder)?;
+        self.operations(&mut encoder)?;
         self.in_flight(&mut encoder)?;
         self.held_back(&mut encoder)?;
         self.copies(&mut encoder)?;

@@ -116,7 +116,7 @@ impl Side {
 
     /// All that it holds.
     fn all(&self, at: Now) -> String {
-        let filter = Filter { state: None, from: now(0).wall, most: 100 };
+        let filter = Filter { state: None, from: now(0).wall, after: None, most: 100 };
         let mut records = self.ledger.list(filter).wait().unwrap();
         records.sort_by_key(|record| record.identity.id);
         let shown = (0..KEYS).map(|key| self.ledger.show(intent(key).id).wait().unwrap());

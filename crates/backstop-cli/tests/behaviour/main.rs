@@ -38,6 +38,8 @@ mod ledger_bench;
 mod logs;
 mod manual_breaker;
 mod nobodys_failure;
+mod operations;
+mod operations_asked;
 mod optional;
 mod origin_wishes;
 mod panics;

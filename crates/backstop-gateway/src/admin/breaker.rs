@@ -14,11 +14,11 @@ use backstop_engine::health::Forced;
 use bytes::Bytes;
 use http::header::ALLOW;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::Full;
 use hyper::body::Incoming;
 use serde_json::{Map, Value, json};
 
-use super::{Admin, HEAD_TIME, own};
+use super::{Admin, HEAD_TIME, content, own};
 use crate::breakers::{self, Changed, Order};
 use crate::state::json::moment;
 
@@ -62,15 +62,8 @@ async fn order(
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Response<Full<Bytes>>> {
     own::check(request.headers()).map_err(|(status, why)| refused(status, why))?;
-    let body = tokio::time::timeout(HEAD_TIME, Limited::new(request.into_body(), BODY_MAX).collect()).await;
-    let body = match body {
-        Ok(Ok(body)) => body.to_bytes(),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
-            return Err(refused(StatusCode::PAYLOAD_TOO_LARGE, "a body of at most 4096 bytes is read here"));
-        }
-        Ok(Err(_)) => return Err(refused(StatusCode::BAD_REQUEST, "the body broke off")),
-        Err(_) => return Err(refused(StatusCode::REQUEST_TIMEOUT, "the body took too long")),
-    };
+    let body = content::read(request.into_body(), BODY_MAX, HEAD_TIME).await;
+    let body = body.map_err(|(status, why)| refused(status, &why))?;
     let wanted = parse(&body).map_err(|why| refused(StatusCode::BAD_REQUEST, &why))?;
     let reason = match &wanted {
         Order::Hold { reason, .. } => Some(reason.clone()),

@@ -4,12 +4,15 @@
 //! send three media types without asking beforehand, none of them JSON, and names the page's origin in `Origin` (Fetch
 //! standard, sections 2.2.1 and 3.2). So the content must be JSON, and an origin, if one is named, the port's own: `http://` and
 //! what `Host` says. A name can be made to lead anywhere after the page was loaded, so the host must then be an address
-//! or `localhost`. Tools send no `Origin`.
+//! or `localhost`. Browsers also say in `Sec-Fetch-Site` whether the page is of the same origin (Fetch Metadata, section 2.3).
+//! Tools send neither.
 
 use std::net::{IpAddr, SocketAddr};
 
 use http::header::{CONTENT_TYPE, HOST, ORIGIN};
 use http::{HeaderMap, StatusCode};
+
+const SITE: &str = "sec-fetch-site";
 
 pub(super) fn check(headers: &HeaderMap) -> Result<(), (StatusCode, &'static str)> {
     if !is_own(headers) {
@@ -25,6 +28,9 @@ pub(super) fn check(headers: &HeaderMap) -> Result<(), (StatusCode, &'static str
 }
 
 fn is_own(headers: &HeaderMap) -> bool {
+    if headers.get_all(SITE).iter().any(|site| site != "same-origin") {
+        return false;
+    }
     let mut origins = headers.get_all(ORIGIN).iter();
     let Some(origin) = origins.next() else { return true };
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
@@ -69,6 +75,22 @@ mod tests {
         ];
         for kind in forms.into_iter().map(Some).chain([None]) {
             assert_eq!(answer("127.0.0.1:9901", &[], kind), Some(415), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_browser_says_of_the_page_counts() {
+        let check = |sites: &[&str]| {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            for site in sites {
+                headers.append(SITE, HeaderValue::from_str(site).unwrap());
+            }
+            super::check(&headers).err().map(|(status, _)| status.as_u16())
+        };
+        assert_eq!(check(&["same-origin"]), None);
+        for sites in [&["cross-site"][..], &["same-site"], &["none"], &[""], &["same-origin", "cross-site"]] {
+            assert_eq!(check(sites), Some(403), "{sites:?}");
         }
     }
 

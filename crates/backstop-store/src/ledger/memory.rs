@@ -183,7 +183,7 @@ impl Rows for MemoryRows {
     fn list(&mut self, filter: &Filter) -> Result<Vec<Record>, RowsError> {
         let mut listed = self.kept().all(usize::MAX, |record| {
             filter.state.is_none_or(|state| record.progress.state().token() == state)
-                && record.identity.created >= filter.from
+                && filter.is_past_page(record.identity.created, record.identity.id)
         });
         listed.sort_by_key(|record| record.identity.created);
         listed.truncate(filter.most.min(Filter::MOST));

@@ -25,6 +25,8 @@ pub struct Filter {
     pub state: Option<&'static str>,
     /// Those that began at this date or later.
     pub from: Wall,
+    /// Of those that began exactly then, only what comes after this name: where the last page ended.
+    pub after: Option<OperationId>,
     /// At most so many; never more than [`Filter::MOST`].
     pub most: usize,
 }
@@ -32,6 +34,11 @@ pub struct Filter {
 impl Filter {
     /// The most that is listed at once.
     pub const MOST: usize = 1000;
+
+    /// Whether what began then, under this name, comes after where the last page ended.
+    pub(crate) fn is_past_page(&self, created: Wall, id: OperationId) -> bool {
+        created > self.from || created == self.from && self.after.is_none_or(|after| id > after)
+    }
 }
 
 /// Rows in transactions. Used by one thread. After an error the transaction is rolled back, or what it holds is given up.

@@ -284,17 +284,26 @@ fn listed(backend: &mut dyn LedgerBackend) {
         unknown(&*ledger, number, now(u64::from(number) * 10), Schedule::default().draw(0));
     }
     let _intent = begin(&*ledger, 4, now(50));
-    let list = |state, from: Now, most| {
-        let listed = ledger.list(Filter { state, from: from.wall, most }).wait().unwrap_or_default();
+    let page = |state, from: Now, after, most| {
+        let listed = ledger.list(Filter { state, from: from.wall, after, most }).wait().unwrap_or_default();
         listed.iter().map(|record| record.identity.id.as_bytes()[0]).collect::<Vec<_>>()
     };
+    let list = |state, from, most| page(state, from, None, most);
     assert_eq!(list(None, now(0), 10), [1, 2, 3, 4]);
     assert_eq!(list(Some("unknown"), now(0), 10), [1, 2, 3]);
     assert_eq!(list(Some("unknown"), now(20), 1), [2]);
     assert_eq!(list(Some("failed"), now(0), 10), [0_u8; 0]);
+    // Two that began in the same moment are told apart by their names, wherever a page ends.
+    let _twin = begin(&*ledger, 5, now(50));
+    let after = |number| Some(OperationId::from_bytes([number; 16]));
+    assert_eq!(list(None, now(50), 1), [4]);
+    assert_eq!(page(None, now(50), after(4), 10), [5]);
+    assert_eq!(page(None, now(50), after(5), 10), [0_u8; 0]);
+    assert_eq!(page(None, now(20), after(2), 10), [3, 4, 5]);
+    assert_eq!(page(Some("unknown"), now(20), after(2), 10), [3]);
     assert!(ledger.sweep(Default::default(), 7, now(52)).wait().is_ok());
     let standing = ledger.standing(now(60));
-    assert_eq!(standing.states.map(|state| state.count), [1, 3, 0, 0, 0, 0]);
+    assert_eq!(standing.states.map(|state| state.count), [2, 3, 0, 0, 0, 0]);
     assert_eq!(standing.states.map(|state| state.state), State::TOKENS);
     assert_eq!(standing.oldest_unknown, Some(Duration::from_secs(50)), "since 10 s");
     assert_eq!(standing.oldest_attention, None);

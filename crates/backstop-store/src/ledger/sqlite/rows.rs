@@ -327,9 +327,11 @@ impl Rows for SqliteRows {
     }
 
     fn list(&mut self, filter: &Filter) -> Result<Vec<Record>, RowsError> {
+        let after = filter.after.as_ref().map(|id| &id.as_bytes()[..]);
         self.records(
-            "WHERE created >= ?1 AND (?2 IS NULL OR state = ?2) ORDER BY created, id LIMIT ?3",
-            params![filter.from.as_unix_ns(), filter.state, filter.most.min(Filter::MOST) as i64],
+            "WHERE created >= ?1 AND (created > ?1 OR ?4 IS NULL OR id > ?4) AND (?2 IS NULL OR state = ?2) \
+             ORDER BY created, id LIMIT ?3",
+            params![filter.from.as_unix_ns(), filter.state, filter.most.min(Filter::MOST) as i64, after],
         )
     }
 
