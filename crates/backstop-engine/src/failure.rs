@@ -213,12 +213,14 @@ pub enum NotAsked {
     ResourceFull,
     /// Too little of the deadline is left to start.
     TooLate,
+    /// The operation could not be written down, so it was not sent.
+    Ledger,
 }
 
 impl NotAsked {
     /// Every reason once, in declaration order.
-    pub const TOKENS: [&'static str; 6] =
-        ["breaker_open", "ramping", "dependency_full", "pool_timeout", "resource_full", "too_late"];
+    pub const TOKENS: [&'static str; 7] =
+        ["breaker_open", "ramping", "dependency_full", "pool_timeout", "resource_full", "too_late", "ledger"];
 }
 
 /// What may lead to an alternative: one of the two closed lists.

@@ -25,6 +25,8 @@
 //! Before the class's alternative, a failure of a moment may lead back to the place once (Pause), and another dependency
 //! may be asked in the same way (`flow/call.rs`): both only where the policy says so.
 //!
+//! An `effect` route writes down what it is about to do and what came of it: `flow/operation.rs`.
+//!
 //! A `composed` route asks nobody itself: after ADMIT it awaits the answers of other routes (`flow/parts.rs`).
 //!
 //! The rules that hold everywhere:
@@ -42,6 +44,7 @@ mod authorize;
 mod cached;
 mod call;
 mod come_back;
+mod operation;
 mod parts;
 mod run;
 mod settle;
@@ -66,6 +69,7 @@ use crate::time::{Mono, Now};
 use authorize::Asking;
 
 pub use authorize::Authorization;
+pub use operation::{Came, Known, Recorded, Telling};
 pub use settle::{Account, CopyAction, Decision, HandedOver, Reply, Settlement, Streaming};
 pub use step::{Attempt, AttemptId, BodyFacts, Cached, ClientFault, Event, Filled, HeadFacts, Places, Step};
 pub use trace::{Note, Trace, TraceEntry};
@@ -90,6 +94,11 @@ pub struct RequestFacts {
     pub is_open: bool,
     /// Whether whoever makes its calls can make one to another dependency than the route's own.
     pub elsewhere: bool,
+    /// Whether its client understands that an operation of unknown outcome was accepted (`Prefer: respond-async`, RFC 7240
+    /// section 4.1).
+    pub accepts_later: bool,
+    /// Whether it only looks at an operation: what the ledger has is all that it wants.
+    pub looks: bool,
     /// Of a part of a composed answer: when it is waited for no longer. It takes no place at the process; the request that
     /// it is a part of holds one.
     pub part_until: Option<Mono>,
@@ -106,6 +115,8 @@ impl RequestFacts {
         has_content: false,
         is_open: false,
         elsewhere: true,
+        accepts_later: false,
+        looks: false,
         part_until: None,
     };
 }
@@ -218,6 +229,8 @@ enum State {
     Alternative { cause: Cause },
     AwaitCopy { why: Why },
     AwaitParts(Gathered),
+    Consult { cause: Option<Cause> },
+    AwaitRecorded { came: Came, answer: Option<operation::Waiting>, cause: Option<Cause> },
     Answer(Answer),
     Done,
 }
@@ -451,7 +464,8 @@ const fn reserves(class: &RouteClass) -> bool {
     match class {
         RouteClass::Direct(_) | RouteClass::Composed(_) | RouteClass::Guarded => false,
         RouteClass::CachedRead(cached) => cached.local_copy,
-        RouteClass::PublicRead(_) | RouteClass::Optional(_) => true,
+        // What becomes of an operation is written down before it is answered.
+        RouteClass::PublicRead(_) | RouteClass::Optional(_) | RouteClass::Effect(_) => true,
     }
 }
 

@@ -117,6 +117,8 @@ pub enum Reason {
     Denied,
     /// Whether the caller may could not be found out.
     Authorizer,
+    /// What the ledger says of the operation.
+    Operation(OperationReason),
     /// The request's own code panicked or returned an error that nobody classified.
     Unclassified,
 }
@@ -134,9 +136,26 @@ pub enum Scope {
     FallbackLane,
 }
 
+/// What the ledger says of an operation that cannot be answered with an outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OperationReason {
+    /// It is under way.
+    InProgress,
+    /// It is not known what came of it.
+    Unknown,
+    /// It was not executed.
+    NotExecuted,
+    /// A person has to look at it.
+    NeedsAttention,
+    /// Its key was used for another request.
+    KeyReused,
+    /// There is none of this name in this scope.
+    NoSuchOperation,
+}
+
 impl Reason {
     /// Every word that [`Reason::token`] gives, in the order of [`Reason::index`].
-    pub const TOKENS: [&'static str; 34] = [
+    pub const TOKENS: [&'static str; 41] = [
         "none",
         "capacity",
         "missing",
@@ -154,6 +173,12 @@ impl Reason {
         "denied",
         "authorizer",
         "unclassified",
+        "operation_in_progress",
+        "operation_unknown",
+        "operation_not_executed",
+        "operation_attention",
+        "key_reused",
+        "no_such_operation",
         "dns",
         "connect",
         "connect_timeout",
@@ -171,11 +196,13 @@ impl Reason {
         "pool_timeout",
         "resource_full",
         "too_late",
+        "ledger",
     ];
 
     /// Position in [`Reason::TOKENS`].
     pub const fn index(self) -> usize {
-        const FAILURES: usize = 17;
+        const OPERATIONS: usize = 17;
+        const FAILURES: usize = 23;
         const NOT_ASKED: usize = FAILURES + FailureKind::TOKENS.len();
         const _: () = assert!(NOT_ASKED + NotAsked::TOKENS.len() == Reason::TOKENS.len());
         match self {
@@ -198,6 +225,7 @@ impl Reason {
             Reason::Denied => 14,
             Reason::Authorizer => 15,
             Reason::Unclassified => 16,
+            Reason::Operation(reason) => OPERATIONS + reason as usize,
             Reason::Cause(Cause::Failed(failure)) => FAILURES + failure.kind.index(),
             Reason::Cause(Cause::NotAsked(reason)) => NOT_ASKED + reason as usize,
         }
@@ -237,6 +265,7 @@ mod tests {
             NotAsked::PoolTimeout,
             NotAsked::ResourceFull,
             NotAsked::TooLate,
+            NotAsked::Ledger,
         ]
         .map(Cause::NotAsked);
         for cause in failures.into_iter().chain(not_asked) {

@@ -255,6 +255,8 @@ pub enum RouteClass {
     Composed(Composed),
     /// A protected operation: no alternative at all, and nobody who was not allowed comes to it.
     Guarded,
+    /// An operation with an effect: written down, forwarded at most once, and from then on only asked about.
+    Effect(Box<effect::EffectRules>),
 }
 
 impl RouteClass {
@@ -267,6 +269,7 @@ impl RouteClass {
             RouteClass::Optional(_) => "optional",
             RouteClass::Composed(_) => "composed",
             RouteClass::Guarded => "guarded",
+            RouteClass::Effect(_) => "effect",
         }
     }
 
@@ -280,7 +283,8 @@ impl RouteClass {
             RouteClass::Direct(_)
             | RouteClass::Optional(_)
             | RouteClass::Composed(_)
-            | RouteClass::Guarded => OTHERS,
+            | RouteClass::Guarded
+            | RouteClass::Effect(_) => OTHERS,
         }
     }
 
@@ -292,7 +296,8 @@ impl RouteClass {
             RouteClass::Direct(_)
             | RouteClass::Optional(_)
             | RouteClass::Composed(_)
-            | RouteClass::Guarded => None,
+            | RouteClass::Guarded
+            | RouteClass::Effect(_) => None,
         }
     }
 
@@ -302,6 +307,20 @@ impl RouteClass {
             RouteClass::CachedRead(cached) => Some(cached),
             RouteClass::Direct(_)
             | RouteClass::PublicRead(_)
+            | RouteClass::Optional(_)
+            | RouteClass::Composed(_)
+            | RouteClass::Guarded
+            | RouteClass::Effect(_) => None,
+        }
+    }
+
+    /// The rules of operations, of a class that has them.
+    pub const fn effect(&self) -> Option<&effect::EffectRules> {
+        match self {
+            RouteClass::Effect(rules) => Some(rules),
+            RouteClass::Direct(_)
+            | RouteClass::PublicRead(_)
+            | RouteClass::CachedRead(_)
             | RouteClass::Optional(_)
             | RouteClass::Composed(_)
             | RouteClass::Guarded => None,
@@ -316,7 +335,8 @@ impl RouteClass {
             RouteClass::Direct(_)
             | RouteClass::Optional(_)
             | RouteClass::Composed(_)
-            | RouteClass::Guarded => false,
+            | RouteClass::Guarded
+            | RouteClass::Effect(_) => false,
         }
     }
 }

@@ -7,13 +7,18 @@
 //! | no alternative on this route: refused, TLS, name, invalid or incomplete answer | 502 |
 //! | no alternative on this route: no answer in time | 504 |
 //! | whether the caller may could not be found out | 503 |
+//! | an operation could not be written down | 503 |
 //! | the client did not send its request in time | 408 |
 //! | the client's request is larger than accepted | 413 |
 //!
 //! Statuses: RFC 9110 section 15.6; error types: RFC 9209 section 2.3; problem types: RFC 9457.
 
+use std::time::Duration;
+
 use crate::failure::{Cause, FailureKind, NotAsked};
-use crate::outcome::Reason;
+use crate::flow::Telling;
+use crate::operation::Doubt;
+use crate::outcome::{OperationReason, Reason};
 use crate::policy::UnavailableStatus;
 use crate::snapshot::CopyRefusal;
 
@@ -63,11 +68,27 @@ pub enum Problem {
     ContentTooLarge,
     /// The request's content broke off, or its framing is malformed.
     ContentBroken,
+    /// The operation could not be written down.
+    Ledger,
+    /// The operation is under way.
+    OperationInProgress,
+    /// It is not known what came of the operation.
+    OutcomeUnknown,
+    /// The operation was not executed.
+    NotExecuted,
+    /// The operation was declined, without effect.
+    Declined,
+    /// A person has to look at the operation.
+    NeedsAttention,
+    /// The key was used for another request.
+    KeyReused,
+    /// There is no such operation.
+    NoSuchOperation,
 }
 
 impl Problem {
     /// Every problem, in declaration order.
-    pub const ALL: [Problem; 14] = [
+    pub const ALL: [Problem; 22] = [
         Problem::Capacity,
         Problem::Draining,
         Problem::Deadline,
@@ -82,6 +103,14 @@ impl Problem {
         Problem::ClientTooSlow,
         Problem::ContentTooLarge,
         Problem::ContentBroken,
+        Problem::Ledger,
+        Problem::OperationInProgress,
+        Problem::OutcomeUnknown,
+        Problem::NotExecuted,
+        Problem::Declined,
+        Problem::NeedsAttention,
+        Problem::KeyReused,
+        Problem::NoSuchOperation,
     ];
 
     /// The last part of the problem type's URI.
@@ -101,6 +130,14 @@ impl Problem {
             Problem::ClientTooSlow => "client-too-slow",
             Problem::ContentTooLarge => "content-too-large",
             Problem::ContentBroken => "content-broken",
+            Problem::Ledger => "ledger-unavailable",
+            Problem::OperationInProgress => "operation-in-progress",
+            Problem::OutcomeUnknown => "outcome-unknown",
+            Problem::NotExecuted => "not-executed",
+            Problem::Declined => "declined",
+            Problem::NeedsAttention => "needs-attention",
+            Problem::KeyReused => "key-reused",
+            Problem::NoSuchOperation => "no-such-operation",
         }
     }
 
@@ -125,6 +162,14 @@ impl Problem {
             Problem::ClientTooSlow => "The request did not arrive in time",
             Problem::ContentTooLarge => "The request is larger than accepted",
             Problem::ContentBroken => "The request's content broke off or is malformed",
+            Problem::Ledger => "The operation cannot be written down at present, so it was not sent",
+            Problem::OperationInProgress => "The operation is under way",
+            Problem::OutcomeUnknown => "It is not known whether the operation was executed",
+            Problem::NotExecuted => "The operation was not executed",
+            Problem::Declined => "The operation was declined and had no effect",
+            Problem::NeedsAttention => "Whether the operation was executed has to be found out by a person",
+            Problem::KeyReused => "The key was used for another request",
+            Problem::NoSuchOperation => "There is no such operation",
         }
     }
 }
@@ -157,13 +202,86 @@ pub fn refusal(reason: Reason, cause: Option<Cause>, unavailable: UnavailableSta
         // Most who break off are gone; whoever sent a malformed chunk still reads (RFC 9112 section 7.1).
         Reason::ClientLeft => own(400, Problem::ContentBroken),
         Reason::Capacity(_) => own(503, Problem::Capacity),
+        Reason::Operation(OperationReason::NoSuchOperation) => own(404, Problem::NoSuchOperation),
         Reason::None
+        | Reason::Operation(_)
         | Reason::Incorrect
         | Reason::ServerError
         | Reason::UpstreamDegraded
         | Reason::Denied
         | Reason::Unclassified => cause.map_or(own(502, Problem::UpstreamFailed), of_cause),
     }
+}
+
+/// What the ledger says of an operation, as an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperationReply {
+    /// HTTP status. Of the dependency's own answer it is that one's.
+    pub status: u16,
+    /// What kind of problem it is; `None` where it is none.
+    pub refusal: Option<Refusal>,
+    /// Whether it is told to somebody who comes with the key of an earlier request.
+    pub again: bool,
+    /// Whether its client only looks.
+    pub looks: bool,
+    /// `Retry-After` in seconds, where it is known when more may be known.
+    pub retry_after_s: Option<u32>,
+}
+
+/// The answer for what the ledger says of an operation.
+///
+/// | what is known | whoever sent it | the same operation again | a look |
+/// |---|---|---|---|
+/// | under way | (waits) | 409 | 200 |
+/// | unknown | 202 where that is understood and it is followed; else 504 after a timeout, 502 otherwise | 409 | 200 |
+/// | the dependency's own answer | that | that | 200 |
+/// | executed, by evidence that came later | 200 | 200 | 200 |
+/// | declined, by evidence that came later | 409 | 409 | 200 |
+/// | not executed | 503 | 409 | 200 |
+/// | a person is needed | 409 | 409 | 200 |
+/// | the key was used for another request | | 422 | |
+pub fn operation(
+    telling: Telling,
+    again: bool,
+    looks: bool,
+    is_accepted: bool,
+    cause: Option<Cause>,
+    next_query: Option<Duration>,
+) -> OperationReply {
+    let by_cause = cause.map(of_cause);
+    let (status, problem) = match telling {
+        // A look is answered whatever it shows.
+        _ if looks => (200, None),
+        Telling::Answered(status) => (status, None),
+        Telling::Executed(_) => (200, None),
+        Telling::InProgress => (409, Some(Problem::OperationInProgress)),
+        Telling::Unknown(_) if again => (409, Some(Problem::OutcomeUnknown)),
+        Telling::Unknown(_) if is_accepted => (202, None),
+        Telling::Unknown(doubt) => {
+            let is_late = doubt == Doubt::Timeout || by_cause.is_some_and(|refusal| refusal.status == 504);
+            (if is_late { 504 } else { 502 }, Some(Problem::OutcomeUnknown))
+        }
+        Telling::NotExecuted(_) => (if again { 409 } else { 503 }, Some(Problem::NotExecuted)),
+        Telling::Declined(_) => (409, Some(Problem::Declined)),
+        Telling::NeedsAttention(_) => (409, Some(Problem::NeedsAttention)),
+        Telling::OtherRequest => (422, Some(Problem::KeyReused)),
+    };
+    let retry_after_s = next_query.filter(|_| matches!(telling, Telling::Unknown(_))).map(whole_seconds);
+    let refusal = problem.map(|problem| Refusal {
+        proxy_error: by_cause
+            .filter(|_| !again)
+            .map_or("proxy_internal_response", |refusal| refusal.proxy_error),
+        received_status: by_cause.filter(|_| !again).and_then(|refusal| refusal.received_status),
+        retry_after_s,
+        ..own(status, problem)
+    });
+    OperationReply { status, refusal, again, looks, retry_after_s }
+}
+
+/// Rounded up, and at least one: whoever comes earlier learns nothing new.
+fn whole_seconds(time: Duration) -> u32 {
+    let seconds = time.as_nanos().div_ceil(1_000_000_000).max(1);
+    u32::try_from(seconds).unwrap_or(u32::MAX)
 }
 
 const fn own(status: u16, problem: Problem) -> Refusal {
@@ -198,6 +316,7 @@ fn of_cause(cause: Cause) -> Refusal {
             own(503, Problem::Capacity)
         }
         Cause::NotAsked(NotAsked::TooLate) => own(503, Problem::Deadline),
+        Cause::NotAsked(NotAsked::Ledger) => own(503, Problem::Ledger),
         Cause::Failed(failure) => {
             let received_status = failure.kind.status();
             let (status, proxy_error) = match failure.kind {

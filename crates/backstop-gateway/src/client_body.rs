@@ -28,6 +28,8 @@ use crate::upstream::ClientBody;
 pub(crate) struct RequestContent {
     /// `None` for a request that is sent once more: it had none.
     incoming: Option<Incoming>,
+    /// What was read beforehand, all of it.
+    whole: Bytes,
     /// By which protocol it comes.
     version: Version,
     limit: Option<Limit>,
@@ -55,7 +57,7 @@ impl RequestContent {
         clock: &Clock,
     ) -> (Self, Option<Arc<UploadWatch>>) {
         if incoming.is_end_stream() {
-            return (Self { incoming: Some(incoming), version, limit: None }, None);
+            return (Self { incoming: Some(incoming), whole: Bytes::new(), version, limit: None }, None);
         }
         let watch = Arc::new(UploadWatch::default());
         let limit = Limit {
@@ -66,12 +68,17 @@ impl RequestContent {
             clock: clock.clone(),
             end: None,
         };
-        (Self { incoming: Some(incoming), version, limit: Some(limit) }, Some(watch))
+        (Self { incoming: Some(incoming), whole: Bytes::new(), version, limit: Some(limit) }, Some(watch))
     }
 
     /// No content.
     pub(crate) const fn none() -> Self {
-        Self { incoming: None, version: Version::HTTP_11, limit: None }
+        Self::whole(Bytes::new())
+    }
+
+    /// Content that was read beforehand.
+    pub(crate) const fn whole(whole: Bytes) -> Self {
+        Self { incoming: None, whole, version: Version::HTTP_11, limit: None }
     }
 }
 
@@ -84,7 +91,10 @@ impl Body for RequestContent {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, ClientBody>>> {
         let this = &mut *self;
-        let Some(incoming) = &mut this.incoming else { return Poll::Ready(None) };
+        let Some(incoming) = &mut this.incoming else {
+            let whole = std::mem::take(&mut this.whole);
+            return Poll::Ready((!whole.is_empty()).then(|| Ok(Frame::data(whole))));
+        };
         let frame = Pin::new(&mut *incoming).poll_frame(context);
         let Some(limit) = &mut this.limit else {
             return frame.map(|frame| frame.map(|frame| frame.map_err(|_| ClientBody(ClientFault::Broken))));
@@ -124,11 +134,12 @@ impl Body for RequestContent {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.incoming.as_ref().is_none_or(Incoming::is_end_stream)
+        self.incoming.as_ref().map_or(self.whole.is_empty(), Incoming::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.incoming.as_ref().map_or_else(|| SizeHint::with_exact(0), Incoming::size_hint)
+        let of_whole = || SizeHint::with_exact(self.whole.len() as u64);
+        self.incoming.as_ref().map_or_else(of_whole, Incoming::size_hint)
     }
 }
 

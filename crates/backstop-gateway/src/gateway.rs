@@ -4,7 +4,7 @@
 use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +29,7 @@ use crate::disk;
 use crate::edits::Edits;
 use crate::forward;
 use crate::log::Decisions;
+use crate::operations::{self, LedgerUnusable, Operations};
 use crate::parts::PartRules;
 use crate::probe::{CannotProbe, Probe};
 use crate::router::{RouteConflict, Router};
@@ -54,6 +55,7 @@ pub struct Gateway {
     drain: Duration,
     report: OpenReport,
     state: State,
+    operations: Option<Arc<Operations>>,
 }
 
 /// Where a gateway listens.
@@ -94,6 +96,9 @@ pub enum BindError {
     /// Two rules claim the same requests.
     #[error(transparent)]
     Routes(#[from] RouteConflict),
+    /// Operations cannot be written down.
+    #[error("the ledger of operations cannot be used")]
+    Ledger(#[from] LedgerUnusable),
 }
 
 /// How often what nobody waits for is looked after: clocks, idle connections, the high-water mark.
@@ -124,6 +129,8 @@ impl Gateway {
         let backstop = Backstop::new(policy, clock.clone(), copies, speaker)?;
         backstop.set_buffer_memory(gateway.buffer_memory);
         let state = State::open(&store, backstop.engine(), &clock, &dependencies);
+        let open = |_| operations::open(Path::new(&*store.path), clock.now()).map(Arc::new);
+        let operations = store.ledger.map(open).transpose()?;
         let router = Router::new(&routes)?;
         let pools = dependencies.iter().map(|dependency| pool(dependency, &clock)).collect();
         let caches = Caches::new(&caches, &clock);
@@ -146,6 +153,7 @@ impl Gateway {
             routes: route_stacks,
             hosts: hosts.iter().map(|(host, own)| forward::Rules::new(None, host, own)).collect(),
             authorizers: authorizer::ready(&authorizers, &hosts)?,
+            operations: operations.clone(),
             trusted: gateway.trusted.clone(),
             tallies: Tallies::default(),
         };
@@ -167,6 +175,7 @@ impl Gateway {
             drain: gateway.drain,
             report,
             state,
+            operations,
         })
     }
 
@@ -239,8 +248,12 @@ impl Gateway {
         // A worker ends at once now; joining it may block for as long as one poll.
         let joined = tokio::task::spawn_blocking(move || crew.join()).await.map_err(io::Error::other)?;
         let copies = self.backstop.copies().clone();
-        let closing = move || (copies.close(CLOSE_STORE), state.close(CLOSE_STORE));
-        let (copies, state) = tokio::task::spawn_blocking(closing).await.unwrap_or_default();
+        let operations = self.operations.clone();
+        let closing = move || {
+            let ledger = operations.is_none_or(|operations| operations.ledger.close(CLOSE_STORE));
+            (copies.close(CLOSE_STORE), state.close(CLOSE_STORE), ledger)
+        };
+        let (copies, state, ledger) = tokio::task::spawn_blocking(closing).await.unwrap_or_default();
         // Only now another process can take the addresses: it finds what was written, and the folder free.
         drop(self);
         if !copies {
@@ -250,6 +263,12 @@ impl Gateway {
             tracing::warn!(
                 target: "backstop::gateway",
                 "stopped before incidents and the states of breakers were on disk"
+            );
+        }
+        if !ledger {
+            tracing::warn!(
+                target: "backstop::gateway",
+                "stopped before every outcome was in the ledger: those are unknown when it is started again"
             );
         }
         joined?;

@@ -33,6 +33,7 @@ mod interim;
 mod log;
 mod max_forwards;
 mod metrics;
+mod operations;
 mod parts;
 mod probe;
 mod router;
@@ -52,4 +53,5 @@ mod worker;
 
 pub use authorizer::CannotAsk;
 pub use gateway::{BindError, Bound, Gateway};
+pub use operations::{KeyError, LedgerUnusable};
 pub use probe::CannotProbe;

@@ -103,6 +103,7 @@ async fn once(
     request.headers_mut().insert(HOST, probe.host.clone());
     let until = now.after(probe.timeout);
     let attempt = Attempt {
+        is_once: false,
         id: AttemptId(1),
         dependency: probe.id,
         number: 1,

@@ -31,6 +31,7 @@ use crate::forward::{self, Answer, Forward};
 use crate::interim;
 use crate::log::Decisions;
 use crate::max_forwards::{self, Reach};
+use crate::operations::{self, Operations};
 use crate::parts::PartRules;
 use crate::router::{Found, Router};
 use crate::strict::{self, Fault, passes_for};
@@ -57,6 +58,8 @@ pub(crate) struct Shared {
     pub(crate) hosts: Vec<forward::Rules>,
     /// Who is asked whether callers may.
     pub(crate) authorizers: Vec<Authorizer>,
+    /// The ledger of operations, where a route has any.
+    pub(crate) operations: Option<Arc<Operations>>,
     pub(crate) trusted: Vec<backstop_policy::IpRange>,
     pub(crate) tallies: Tallies,
     pub(crate) decisions: Decisions,
@@ -160,6 +163,12 @@ pub(crate) async fn handle(
         let has_route = |method: &Method| shared.router.find(&host, method, &path).is_some();
         return answer_here(max_forwards::allow(has_route), unread);
     }
+    // Their address is the same on every host, and no route's.
+    if shared.operations.is_some()
+        && let Some(id) = operations::named(&path)
+    {
+        return operations::look(thread, id, head, peer, unread, number).await;
+    }
     let Some(Found { route, parameters }) = shared.router.find(&host, &head.method, &path) else {
         return refused(Fault::NoRoute);
     };
@@ -191,6 +200,18 @@ pub(crate) async fn handle(
     let Some(target) = origin_form(&head.uri, route.forward.strip_prefix.as_ref()) else {
         return refused(Fault::Path);
     };
+
+    if let Some(rules) = route.protected.state().rules.class.effect()
+        && head.method != Method::OPTIONS
+    {
+        let arriving =
+            operations::Arriving { route, rules, head, incoming, parameters, target, peer, number };
+        let mut response = operations::answer(thread, arriving).await;
+        if let Some(page) = &page {
+            page.may_read(&mut response);
+        }
+        return response;
+    }
 
     let named = make_ready(shared, route, &mut head, peer, !incoming.is_end_stream(), parameters);
     // Behind a length of HTTP/1.1 there is nothing.
@@ -318,7 +339,7 @@ fn leave_out_disguised(route: &RouteStack, authorizer: Option<&Authorizer>, head
 pub(crate) fn dress<B>(shared: &Shared, route: &RouteStack, response: &mut Response<B>) {
     let account = response.extensions().get::<Account>().copied();
     match account.as_ref().map(|account| account.source) {
-        Some(Source::None | Source::Prepared | Source::Omitted) => {
+        Some(Source::None | Source::Prepared | Source::Omitted | Source::Ledger) => {
             route.response_edits.apply_to_own(response.headers_mut());
         }
         // What a composed answer says of its lifetime is what its parts say together.

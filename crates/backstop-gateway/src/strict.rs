@@ -30,10 +30,21 @@ pub(crate) enum Fault {
     Loop,
     NoRoute,
     TooLarge,
+    Slow,
+    Broken,
+    NoMemory,
+    NoKey,
+    MalformedKey,
+    SaidTwice,
+    NoCaller,
+    NoOperation,
+    NoLedger,
+    NoRandom,
+    Lost,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Fault; 13] = [
+    pub(crate) const ALL: [Fault; 24] = [
         Fault::HeadTooLarge,
         Fault::Host,
         Fault::Misdirected,
@@ -47,6 +58,17 @@ impl Fault {
         Fault::Loop,
         Fault::NoRoute,
         Fault::TooLarge,
+        Fault::Slow,
+        Fault::Broken,
+        Fault::NoMemory,
+        Fault::NoKey,
+        Fault::MalformedKey,
+        Fault::SaidTwice,
+        Fault::NoCaller,
+        Fault::NoOperation,
+        Fault::NoLedger,
+        Fault::NoRandom,
+        Fault::Lost,
     ];
 
     /// The fault as one word, as in metrics and problem types.
@@ -65,6 +87,17 @@ impl Fault {
             Fault::Loop => "loop",
             Fault::NoRoute => "no_route",
             Fault::TooLarge => "client_too_large",
+            Fault::Slow => "client_slow",
+            Fault::Broken => "client_left",
+            Fault::NoMemory => "no_memory",
+            Fault::NoKey => "no_key",
+            Fault::MalformedKey => "malformed_key",
+            Fault::SaidTwice => "said_twice",
+            Fault::NoCaller => "no_caller",
+            Fault::NoOperation => "no_such_operation",
+            Fault::NoLedger => "ledger",
+            Fault::NoRandom => "no_random",
+            Fault::Lost => "lost",
         }
     }
 
@@ -85,6 +118,17 @@ impl Fault {
             Fault::NoRoute => "no-route",
             // The same fault as one that is found while the content arrives.
             Fault::TooLarge => Problem::ContentTooLarge.token(),
+            Fault::Slow => Problem::ClientTooSlow.token(),
+            Fault::Broken => Problem::ContentBroken.token(),
+            Fault::NoMemory => Problem::Capacity.token(),
+            Fault::NoKey => "key-missing",
+            Fault::MalformedKey => "key-malformed",
+            Fault::SaidTwice => "content-ambiguous",
+            Fault::NoCaller => "no-caller",
+            Fault::NoOperation => Problem::NoSuchOperation.token(),
+            Fault::NoLedger => Problem::Ledger.token(),
+            Fault::NoRandom => "no-random",
+            Fault::Lost => "lost",
         }
     }
 
@@ -100,6 +144,17 @@ impl Fault {
             Fault::Loop => StatusCode::BAD_GATEWAY,
             Fault::NoRoute => StatusCode::NOT_FOUND,
             Fault::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Fault::Slow => StatusCode::REQUEST_TIMEOUT,
+            Fault::Broken => StatusCode::BAD_REQUEST,
+            Fault::NoMemory => StatusCode::SERVICE_UNAVAILABLE,
+            Fault::NoKey => StatusCode::BAD_REQUEST,
+            Fault::MalformedKey => StatusCode::BAD_REQUEST,
+            Fault::SaidTwice => StatusCode::BAD_REQUEST,
+            Fault::NoCaller => StatusCode::BAD_REQUEST,
+            Fault::NoOperation => StatusCode::NOT_FOUND,
+            Fault::NoLedger => StatusCode::SERVICE_UNAVAILABLE,
+            Fault::NoRandom => StatusCode::SERVICE_UNAVAILABLE,
+            Fault::Lost => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 
@@ -118,13 +173,36 @@ impl Fault {
             Fault::Loop => "The request has passed here before",
             Fault::NoRoute => "No route answers this request",
             Fault::TooLarge => Problem::ContentTooLarge.title(),
+            Fault::Slow => Problem::ClientTooSlow.title(),
+            Fault::Broken => Problem::ContentBroken.title(),
+            Fault::NoMemory => Problem::Capacity.title(),
+            Fault::NoKey => "The request has no key for its operation",
+            Fault::MalformedKey => "The key of the operation has not 1 to 255 visible ASCII characters",
+            Fault::SaidTwice => "The request's JSON content has a name twice in one object",
+            Fault::NoCaller => "Nobody who is trusted says whose request it is",
+            Fault::NoOperation => Problem::NoSuchOperation.title(),
+            Fault::NoLedger => "The ledger of operations cannot be read at present",
+            Fault::NoRandom => "The system gives no random numbers",
+            Fault::Lost => "What came of the request was lost",
         }
     }
 
     /// Whether the connection closes, because what else comes on it cannot be trusted or will not be read. After the others it
     /// goes on, unless the request has content.
     pub(crate) const fn closes(self) -> bool {
-        !matches!(self, Fault::NoRoute | Fault::Loop)
+        !matches!(
+            self,
+            Fault::NoRoute
+                | Fault::Loop
+                | Fault::NoKey
+                | Fault::MalformedKey
+                | Fault::SaidTwice
+                | Fault::NoCaller
+                | Fault::NoOperation
+                | Fault::NoLedger
+                | Fault::NoRandom
+                | Fault::Lost
+        )
     }
 }
 

@@ -9,7 +9,8 @@
 //!    [`Attempt::until`]. Where nothing was begun at all, the dependency was not asked ([`CallError::NotAsked`]): that we
 //!    were late, or had no connection to spare, is no failure of its.
 //! 3. **Nothing is sent twice.** Another address, or another connection, is tried only when certainly no byte of the
-//!    request was written. Everything else is told to the engine, with [`Sent`] as the truth about it.
+//!    request was written. Everything else is told to the engine, with [`Sent`] as the truth about it. What must be
+//!    sent once at most ([`Attempt::is_once`]) is not tried anew even then, and only on a fresh connection.
 //! 4. **An answer ends where its framing says**, or it is a failure. Bytes after it are never a second answer.
 //! 5. **A connection rests only after a complete exchange**: the request sent wholly, the answer read to its end, both
 //!    sides willing. In every other case it is closed.
@@ -38,6 +39,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use backstop::clock::Clock;
 use backstop::upstream::{CallError, Progress, Upstream};
@@ -58,6 +60,10 @@ use abandon::{Handed, Hold, Occupied};
 use counts::Tally;
 use exchange::Broken;
 use pool::{Shared, Shelf};
+
+/// A connection on which what must not be sent twice goes may have rested this long at most: one that rested longer is
+/// more often being closed by the other side just then, and whether that has read what was written is not known.
+const FRESH: Duration = Duration::from_secs(2);
 
 /// One dependency's connections, over all threads. Cheap to clone.
 ///
@@ -169,10 +175,11 @@ impl<B: RequestBody> Upstream<B> for Lane<B> {
         request: Request<B>,
         progress: &Progress,
     ) -> Result<Response<AnswerBody<B>>, CallError<Infallible>> {
-        let Attempt { mut places, until, end, abandon_hold, .. } = attempt;
+        let Attempt { mut places, until, end, abandon_hold, is_once, .. } = attempt;
+        let fresh = is_once.then_some(FRESH);
         let (mut request, watch) = exchange::prepare(request);
         loop {
-            let (lease, now) = self.lease(until, progress).await.map_err(|cause| match cause {
+            let (lease, now) = self.lease(until, fresh, progress).await.map_err(|cause| match cause {
                 Cause::Failed(failure) => CallError::Failed(failure),
                 Cause::NotAsked(reason) => CallError::NotAsked(reason),
             })?;
@@ -187,7 +194,7 @@ impl<B: RequestBody> Upstream<B> for Lane<B> {
             };
             let was_reused = occupied.lease.was_reused();
             match broken {
-                Broken::NotSent(again) if was_reused => {
+                Broken::NotSent(again) if was_reused && !is_once => {
                     occupied.lease.replace();
                     (request, places) = (*again, occupied.places);
                 }

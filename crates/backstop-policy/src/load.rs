@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use backstop_engine::policy::effect::EffectRules;
-use backstop_engine::policy::{Policy, RouteId};
+use backstop_engine::policy::Policy;
 use toml::de::DeValue;
 
 use crate::check::View;
@@ -34,8 +33,6 @@ pub struct Loaded {
     pub caches: Vec<CacheSettings>,
     /// What is answered: the same order as `policy.routes`.
     pub routes: Vec<RouteSettings>,
-    /// The rules of every route that writes operations, with its position, in the order of the file.
-    pub effects: Vec<(RouteId, EffectRules)>,
     /// Where every rule was written.
     pub sources: SourceMap,
     /// Warnings and notes, by place; of more than 100, 100 and a note with the number of the rest, warnings first.
@@ -150,7 +147,6 @@ fn parse_but(
         authorizers: lowered.authorizers,
         caches: lowered.caches,
         routes: lowered.routes,
-        effects: lowered.effects,
         sources: SourceMap::new(file, text, sources),
         warnings: rest::bounded(warnings),
         waived,

@@ -5,7 +5,7 @@ use crate::check::View;
 use crate::read::{Context, not_available};
 
 /// The route classes that are refused. One that is taken off this list is accepted, and nothing else changes.
-pub(crate) const CLASSES: &[&str] = &["effect"];
+pub(crate) const CLASSES: &[&str] = &[];
 
 /// What the reference says of each.
 pub(crate) const ABOUT: &str =

@@ -10,7 +10,7 @@ use backstop_engine::policy::effect::{
     RetentionRules, Scope, StoredBody, UnknownAnswer,
 };
 use backstop_engine::policy::{RouteClass, RouteId};
-use backstop_policy::{Code, Ledger};
+use backstop_policy::{Code, Ledger, Loaded};
 use support::{diagnosed, effect, errors, loaded_with_all_classes as loaded, says_with_all_classes};
 
 const fn secs(secs: u64) -> Duration {
@@ -19,7 +19,12 @@ const fn secs(secs: u64) -> Duration {
 
 #[track_caller]
 fn rules(fragment: &str) -> EffectRules {
-    loaded(fragment).effects.remove(0).1
+    effects_of(&loaded(fragment)).remove(0)
+}
+
+/// The rules of every route that writes operations, in the order of the file.
+fn effects_of(loaded: &Loaded) -> Vec<EffectRules> {
+    loaded.policy.routes.iter().filter_map(|route| route.class.effect().cloned()).collect()
 }
 
 /// The one refusal, at the end: what is wrong with the route is told beside it.
@@ -106,8 +111,8 @@ fn everything_is_lowered_as_it_is_written() {
         [Code::Unmeasured, Code::AlwaysAccepted]
     );
     assert_eq!(loaded.store.ledger, Some(Ledger::Sqlite));
-    let [(RouteId(1), rules)] = loaded.effects.as_slice() else { panic!("{:?}", loaded.effects) };
-    assert!(matches!(loaded.policy.routes[1].class, RouteClass::Direct(direct) if direct.idle.is_none()));
+    let RouteClass::Effect(rules) = &loaded.policy.routes[1].class else { panic!("{:?}", loaded.policy) };
+    assert_eq!(effects_of(&loaded).len(), 1);
     assert_eq!(loaded.routes[1].withdraws, [RouteId(0)]);
     assert_eq!((rules.body_bytes, loaded.routes[1].limits.body_bytes), (64 << 10, 64 << 10));
     let line = |origin| loaded.sources.get(origin).unwrap().path.clone();
@@ -201,9 +206,9 @@ fn defaults_follow_what_is_written_beside_them() {
     let of_gateway =
         "[gateway]\nlisten = \"[::1]:1\"\nin_flight = 100\nlimits = { body = \"8 KiB\" }\n".to_owned();
     let small = loaded(&(of_gateway.clone() + &effect("")));
-    assert_eq!((small.effects[0].1.body_bytes, small.routes[0].limits.body_bytes), (8 << 10, 8 << 10));
+    assert_eq!((effects_of(&small)[0].body_bytes, small.routes[0].limits.body_bytes), (8 << 10, 8 << 10));
     let own = loaded(&(of_gateway + &effect("limits = { body = \"1 MiB\" }")));
-    assert_eq!((own.effects[0].1.body_bytes, own.routes[0].limits.body_bytes), (1 << 20, 1 << 20));
+    assert_eq!((effects_of(&own)[0].body_bytes, own.routes[0].limits.body_bytes), (1 << 20, 1 << 20));
     let absence = |lines: &str| rules(&effect(lines)).verification.unwrap().absence.unwrap();
     let written = absence("absence = { settle = \"15m\" }");
     assert_eq!((written.confirmations, written.spacing, written.not_after), (3, secs(60), None));

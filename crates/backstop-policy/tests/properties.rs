@@ -230,5 +230,5 @@ fn a_text_without_anything_names_what_is_missing() {
 #[test]
 fn the_effect_that_is_changed_is_accepted_as_it_is() {
     let loaded = support::loaded_with_all_classes(&support::effect(EFFECT));
-    assert_eq!(loaded.effects.len(), 1);
+    assert!(loaded.policy.routes[0].class.effect().is_some());
 }

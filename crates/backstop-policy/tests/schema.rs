@@ -173,9 +173,9 @@ fn the_documented_defaults_of_an_effect_are_the_real_ones() {
         assert!(explicit.contains(line), "{explicit}");
     }
     let rules = |route: &str| {
-        let mut loaded =
+        let loaded =
             loaded_with_all_classes(&format!("[dependency.x]\nurl = \"http://x\"\n{AUTHORIZER}{route}"));
-        let mut rules = loaded.effects.remove(0).1;
+        let mut rules = loaded.policy.routes[0].class.effect().cloned().unwrap();
         rules.origin = Origin::NONE;
         rules.outcome.succeeded[0].origin = Origin::NONE;
         rules.verification.as_mut().unwrap().query.succeeded[0].origin = Origin::NONE;

@@ -36,8 +36,8 @@ use std::fmt;
 use std::time::Duration;
 
 use backstop_engine::operation::{
-    Claim, Decision, DurableIntent, Epoch, Intent, IntentError, OperationId, Record, Refused, Report,
-    Retention, Scope, State,
+    Claim, ClientKey, Decision, DurableIntent, Epoch, Intent, IntentError, OperationId, Record, Refused,
+    Report, Retention, Scope, State,
 };
 use backstop_engine::time::{Mono, Now};
 
@@ -124,6 +124,9 @@ pub trait Ledger: fmt::Debug + Send + Sync {
 
     /// A client's look at one operation, by its name. `None` if there is none in this scope. It wakes its verification.
     fn look(&self, scope: Scope, id: OperationId, now: Now) -> Completion<Option<Box<Record>>>;
+
+    /// The operation of a client's key. `None` if there is none in this scope. It wakes its verification, and begins nothing.
+    fn find(&self, scope: Scope, key: ClientKey, now: Now) -> Completion<Option<Box<Record>>>;
 
     /// Claims up to `most` operations whose status is to be asked for, those that are due longest first. `query_timeout`
     /// bounds each query, and with it the lease.

@@ -21,10 +21,10 @@ struct Bytes {
     refused: AtomicU64,
 }
 
-/// Bytes of one answer, until dropped.
+/// Bytes of one answer, or of a request that is held whole, until dropped.
 #[derive(Debug)]
 #[must_use = "bytes that are dropped are returned at once"]
-pub(crate) struct Held {
+pub struct Held {
     budget: Budget,
     bytes: u64,
 }
@@ -69,7 +69,7 @@ impl Budget {
 
 impl Held {
     /// Holds more. `false` if there is no room: then nothing more is held than before.
-    pub(crate) fn grow(&mut self, bytes: u64) -> bool {
+    pub fn grow(&mut self, bytes: u64) -> bool {
         let shared = &*self.budget.0;
         let limit = shared.limit.load(Ordering::Relaxed);
         let room = |held: u64| held.checked_add(bytes).filter(|sum| *sum <= limit);

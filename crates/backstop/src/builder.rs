@@ -209,6 +209,7 @@ impl Builder {
             }
             RouteClass::Direct(_) => (ClassShare::Read, true),
             RouteClass::Guarded => (ClassShare::Guarded, false),
+            RouteClass::Effect(_) => (ClassShare::Effect, false),
         };
         let connections = match self.connections {
             // Of these, requests that change something could use more than were said.

@@ -12,7 +12,9 @@ use std::time::Duration;
 use backstop_engine::admission::{ClassShare, OnRelease};
 use backstop_engine::engine::Engine;
 use backstop_engine::failure::{Cause, Failure, FailureKind, Phase, Sent};
-use backstop_engine::flow::{Attempt, AttemptId, Authorization, Cached, Decision, Event, Filled, Flow, Step};
+use backstop_engine::flow::{
+    Attempt, AttemptId, Authorization, Cached, Came, Decision, Event, Filled, Flow, Known, Recorded, Step,
+};
 use backstop_engine::policy::DependencyId;
 use backstop_engine::snapshot::CopyFacts;
 use backstop_engine::time::Mono;
@@ -66,6 +68,21 @@ pub(crate) trait Hands {
     /// Begins what parts there are, on its first call, and waits for the next that comes.
     fn parts(&mut self, _until: Mono) -> impl Future<Output = Event> {
         std::future::ready(Event::TimeUp(None))
+    }
+
+    /// What the ledger has for the operation.
+    fn consult(&mut self) -> impl Future<Output = Option<Known>> {
+        std::future::ready(None)
+    }
+
+    /// Writes down what came of the operation's one forward.
+    fn record(&mut self, _came: Came) -> impl Future<Output = Recorded> {
+        std::future::ready(Recorded::Nothing)
+    }
+
+    /// That was not done in time.
+    fn not_recorded(&self) -> Recorded {
+        Recorded::Nothing
     }
 
     /// Fetches the copy.
@@ -152,6 +169,14 @@ pub(crate) async fn drive<H: Hands>(
             Step::Load { until } => {
                 let event = within(hands.load(), clock, until).await;
                 event.unwrap_or(Event::Copy(Err(())))
+            }
+            Step::Consult { until } => {
+                let known = within(hands.consult(), clock, until).await;
+                known.map_or(Event::TimeUp(None), Event::Consulted)
+            }
+            Step::Record { came, until } => {
+                let recorded = within(hands.record(came), clock, until).await;
+                Event::Recorded(recorded.unwrap_or_else(|| hands.not_recorded()))
             }
             // Steps that this version's flows never take.
             _ => Event::TimeUp(None),

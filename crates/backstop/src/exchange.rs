@@ -1,7 +1,9 @@
 //! One HTTP request, from its complete head to its decided answer.
 
 mod hands;
+mod operation;
 mod reply;
+mod told;
 
 use std::sync::Arc;
 
@@ -12,11 +14,14 @@ use http_body::Body;
 
 use crate::body::ReplyBody;
 use crate::driver::drive;
-use crate::fields::asks_to_explain;
+use crate::fields::{asks_to_explain, prefers_async};
+use crate::operation::Asked;
 use crate::protected::ProtectedRoute;
 use crate::request::{PartOf, Read, announces_content, ask_for_language, facts, inbound_attempt};
 use crate::upload::UploadWatch;
 use crate::upstream::Upstream;
+
+use operation::Operation;
 
 pub(crate) use hands::{Answer, Http};
 
@@ -77,6 +82,9 @@ where
     facts.has_content = incoming.upload.is_some() || has_content;
     facts.repeatable = incoming.upload.is_none() && !has_content && upstream.no_content().is_some();
     facts.attempt = inbound_attempt(&parts.headers);
+    let asked: Option<Asked> = parts.extensions.remove();
+    facts.accepts_later = prefers_async(&parts.headers);
+    facts.looks = asked.as_ref().is_some_and(Asked::looks);
     let mut flow = Flow::begin(
         &shared.engine,
         route.inner.id,
@@ -86,6 +94,7 @@ where
         Trace::off(),
     );
     let mut hands = Http::new(route, upstream, parts, body, read, flow.begun());
+    hands.operation = asked.map(Operation::new);
     let upload = incoming.upload;
     let watch = upload.map(Arc::as_ref);
     let decision = drive(&mut flow, &mut hands, &shared.clock, &shared.waiters, watch).await;

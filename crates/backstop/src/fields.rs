@@ -17,12 +17,18 @@ use http::header::{AGE, HeaderName};
 use http::{HeaderMap, HeaderValue};
 use sfv::{BareItem, Dictionary, ListEntry, Parser};
 
+use crate::lists::{Quoted, members};
+
 /// The field that tells outcome, source, age and reason.
 pub const BACKSTOP: HeaderName = HeaderName::from_static("backstop");
 /// The request field that asks for [`BACKSTOP`] on a normal answer.
 pub const BACKSTOP_EXPLAIN: HeaderName = HeaderName::from_static("backstop-explain");
 /// How often a request has been tried, on every attempt but the first: whoever gets more than 1 does not try again.
 pub const BACKSTOP_ATTEMPT: HeaderName = HeaderName::from_static("backstop-attempt");
+/// Says that an answer is the one that an earlier request with the same key had.
+pub(crate) const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+/// RFC 7240.
+const PREFER: HeaderName = HeaderName::from_static("prefer");
 /// RFC 9211.
 pub const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 /// RFC 9209.
@@ -151,6 +157,16 @@ pub fn describe_failure(headers: &mut HeaderMap, refusal: &Refusal, speaker: &Sp
 /// Whether the request asks for the `Backstop` field on a normal answer.
 pub fn asks_to_explain(headers: &HeaderMap) -> bool {
     headers.get(BACKSTOP_EXPLAIN).is_some_and(|value| value == "?1")
+}
+
+/// Whether the client prefers to hear of what takes longer later (`Prefer: respond-async`, RFC 7240 section 4.1).
+pub(crate) fn prefers_async(headers: &HeaderMap) -> bool {
+    headers.get_all(PREFER).into_iter().any(|value| {
+        members(value.as_bytes(), b',', Quoted::String).any(|preference| {
+            let name = preference.split(|byte| matches!(byte, b';' | b'=')).next().unwrap_or_default();
+            name.trim_ascii().eq_ignore_ascii_case(b"respond-async")
+        })
+    })
 }
 
 const ALMOST_A_SECOND: Duration = Duration::from_nanos(999_999_999);

@@ -45,6 +45,7 @@ mod keep;
 pub mod language;
 mod layer;
 mod lists;
+pub mod operation;
 mod own;
 pub mod problem;
 mod protected;
@@ -60,7 +61,7 @@ pub mod upstream;
 
 pub use backstop_engine as engine;
 pub use body::ReplyBody;
-pub use budget::HeldBack;
+pub use budget::{Held as HeldContent, HeldBack};
 pub use compose::{Asked, NotAPlace, compose};
 pub use exchange::{Incoming, respond};
 pub use layer::BackstopLayer;

@@ -9,7 +9,7 @@ use backstop_engine::time::{Now, WallTrust};
 use backstop_store::{Copies, Withdrawal};
 use http::request::Parts;
 
-use crate::budget::{Budget, HeldBack};
+use crate::budget::{Budget, Held, HeldBack};
 use crate::clock::Clock;
 use crate::compose::{NotAPlace, Object, is_private, varies_by};
 use crate::correct::Rules;
@@ -214,7 +214,8 @@ impl Backstop {
             | RouteClass::PublicRead(_)
             | RouteClass::CachedRead(_)
             | RouteClass::Composed(_)
-            | RouteClass::Guarded => None,
+            | RouteClass::Guarded
+            | RouteClass::Effect(_) => None,
         };
         let whole = match &rules.class {
             RouteClass::Composed(composed) => {
@@ -272,6 +273,11 @@ fn fingerprint(class: &RouteClass, asked: &str, also: &str) -> [u8; 8] {
 }
 
 impl ProtectedRoute {
+    /// A share of the memory for what is held back, with nothing held yet.
+    pub fn hold(&self) -> Held {
+        self.inner.shared.budget.hold()
+    }
+
     /// The route's rules, limits and counters.
     pub fn state(&self) -> &RouteState {
         self.inner.shared.engine.route(self.inner.id)

@@ -22,6 +22,9 @@ impl Flow {
     /// The head of an answer: a failure, an answer to hold back, or one to pass on.
     pub(super) fn head(&mut self, attempt: AttemptId, head: HeadFacts, now: Mono) -> State {
         self.listen(head, now);
+        if self.is_operation() {
+            return self.operation_head(attempt, head, now);
+        }
         let declared = Failure::of_status(head.status, &self.route().rules);
         if self.stood_in {
             if let Some(failure) = declared {
@@ -98,6 +101,9 @@ impl Flow {
 
     /// An answer that is complete, or too large to be held back.
     pub(super) fn body(&mut self, attempt: AttemptId, head: HeadFacts, body: BodyFacts, now: Mono) -> State {
+        if self.is_operation() {
+            return self.operation_body(attempt, head, body, now);
+        }
         let (correct, storable) = match body {
             BodyFacts::TooLarge => return State::Answer(self.pass(attempt, head, now)),
             // Held back for another reason than its content, it goes on as it would have gone.
@@ -146,7 +152,7 @@ impl Flow {
     }
 
     /// The answer goes to the client as it comes.
-    fn pass(&mut self, attempt: AttemptId, head: HeadFacts, now: Mono) -> Answer {
+    pub(super) fn pass(&mut self, attempt: AttemptId, head: HeadFacts, now: Mono) -> Answer {
         if let Some(failure) = Failure::of_status(head.status, &self.route().rules) {
             self.count_failure(failure, Some(head), now);
             return self.as_it_is(attempt, head, None);
@@ -170,7 +176,7 @@ impl Flow {
     }
 
     /// The call was answered. `well`: as one who is in order answers; `pays`: so that it pays for retries.
-    fn ended(&mut self, well: bool, pays: bool, now: Mono) {
+    pub(super) fn ended(&mut self, well: bool, pays: bool, now: Mono) {
         self.end_retry();
         if pays {
             self.dependency().retries.deposit();
@@ -182,7 +188,7 @@ impl Flow {
         }
     }
 
-    fn account_of(&self, head: HeadFacts) -> Account {
+    pub(super) fn account_of(&self, head: HeadFacts) -> Account {
         let rules = &self.route().rules;
         if let Some(failure) = Failure::of_status(head.status, rules) {
             let cause = Cause::Failed(failure);
@@ -208,7 +214,7 @@ impl Flow {
     }
 
     /// What an answer with this status means for the copy (RFC 9111 section 4.4; `gone`).
-    fn copy_after(&self, head: HeadFacts) -> CopyAction {
+    pub(super) fn copy_after(&self, head: HeadFacts) -> CopyAction {
         let status = head.status;
         if self.facts.method == Method::Unsafe {
             // Whatever a server error left behind is unknown.
@@ -321,27 +327,27 @@ impl Flow {
     }
 
     /// An unsafe request whose end is unknown may have changed the resource.
-    fn copy_if_unknown(&self) -> CopyAction {
+    pub(super) fn copy_if_unknown(&self) -> CopyAction {
         if self.facts.method == Method::Unsafe { CopyAction::WithdrawUnsettled } else { CopyAction::Keep }
     }
 }
 
 /// Whether an answer is one that a dependency in order gives: 401, 404 and their like are answers about the request, and
 /// a 500 is no sign of health.
-const fn is_well(status: u16) -> bool {
+pub(super) const fn is_well(status: u16) -> bool {
     status < 400
 }
 
 /// Whether an answer pays for retries. An answer about the request does; neither a server error nor the wish to be asked
 /// less (429) does, for retries paid by them would feed what they come from.
-const fn pays(status: u16) -> bool {
+pub(super) const fn pays(status: u16) -> bool {
     status < 500 && status != 429
 }
 
-const fn account(outcome: Outcome, source: Source, reason: Reason, rule: Origin) -> Account {
+pub(super) const fn account(outcome: Outcome, source: Source, reason: Reason, rule: Origin) -> Account {
     Account { outcome, source, reason, cause: None, age: None, rule }
 }
 
-const fn collected(attempt: AttemptId, account: Account, copy: CopyAction) -> Answer {
+pub(super) const fn collected(attempt: AttemptId, account: Account, copy: CopyAction) -> Answer {
     Answer { reply: Reply::Collected(attempt), copy, account, streams: None }
 }

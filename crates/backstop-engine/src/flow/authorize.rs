@@ -63,6 +63,9 @@ impl Flow {
         if let Some(scope) = self.in_lane {
             return self.look_for_alternative(Why::Capacity(scope));
         }
+        if self.facts.looks {
+            return State::Consult { cause: None };
+        }
         let class = &self.route().rules.class;
         if matches!(class, RouteClass::Composed(_)) {
             return State::AwaitParts(crate::composed::Gathered::default());
@@ -136,6 +139,7 @@ impl Flow {
             // Who asks waits no longer than this. Held for the whole deadline, the places of a few questions that are never
             // answered would shut everybody out long after.
             abandon_hold: self.route().rules.authorizer.map(|rules| rules.timeout),
+            is_once: false,
         })
     }
 

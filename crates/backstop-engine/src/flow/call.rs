@@ -132,6 +132,7 @@ impl Flow {
             until: self.attempt_end(),
             end: self.deadline.end(),
             abandon_hold: self.route().rules.abandon_hold,
+            is_once: self.is_operation(),
         })
     }
 
@@ -150,6 +151,7 @@ impl Flow {
             State::AwaitParts(_) => self.parts_time_up(),
             State::AwaitAuthorized => self.authorizer_was_silent(failure, now),
             State::AwaitCached { .. } => self.cache_was_silent(now),
+            State::Consult { .. } => self.consulted(None),
             State::AwaitFill => {
                 // The read itself still waits for its turn: nobody was asked, and nobody failed.
                 let cause = failure.map_or(Cause::NotAsked(NotAsked::PoolTimeout), Cause::Failed);
@@ -287,6 +289,9 @@ impl Flow {
 
     /// The class's own alternative, or none.
     pub(super) fn without_another(&mut self, cause: Cause) -> State {
+        if self.is_operation() {
+            return self.operation_without_answer(cause);
+        }
         if self.has_alternative() {
             return self.look_for_alternative(Why::Cause(cause));
         }
@@ -339,7 +344,7 @@ impl Flow {
         match &self.route().rules.class {
             RouteClass::PublicRead(_) | RouteClass::CachedRead(_) => State::AwaitCopy { why },
             RouteClass::Optional(optional) => State::Answer(self.fixed(why, &optional.otherwise)),
-            RouteClass::Direct(_) | RouteClass::Composed(_) | RouteClass::Guarded => {
+            RouteClass::Direct(_) | RouteClass::Composed(_) | RouteClass::Guarded | RouteClass::Effect(_) => {
                 State::Answer(self.refuse(why.reason(), why.cause(), self.route().rules.origins.route))
             }
         }
@@ -402,8 +407,9 @@ impl Flow {
             // What nobody was asked about is no guarded operation.
             RouteClass::Guarded if self.facts.is_open => ClassShare::Read,
             RouteClass::Guarded => ClassShare::Guarded,
+            RouteClass::Effect(_) if self.facts.is_open || self.facts.looks => ClassShare::Read,
             RouteClass::Direct(_) if self.is_safe() => ClassShare::Read,
-            RouteClass::Direct(_) => ClassShare::Effect,
+            RouteClass::Direct(_) | RouteClass::Effect(_) => ClassShare::Effect,
         }
     }
 }

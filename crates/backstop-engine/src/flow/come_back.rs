@@ -37,7 +37,9 @@ impl Flow {
         let known_up = match reason {
             NotAsked::BreakerOpen => known_up?,
             NotAsked::Ramping | NotAsked::ResourceFull => known_up.unwrap_or(self.seen),
-            NotAsked::DependencyFull | NotAsked::PoolTimeout | NotAsked::TooLate => return None,
+            NotAsked::DependencyFull | NotAsked::PoolTimeout | NotAsked::TooLate | NotAsked::Ledger => {
+                return None;
+            }
         };
         let budget = self.route().fills.as_ref().filter(|_| self.reads()).map(|fills| &fills.budget);
         // Every process with this policy has a budget of its own.

@@ -56,6 +56,10 @@ impl Flow {
                     };
                 }
                 State::AwaitParts(_) => return Step::Parts { until: self.deadline.alternative_end() },
+                State::Consult { .. } => return Step::Consult { until: self.deadline.alternative_end() },
+                &State::AwaitRecorded { came, .. } => {
+                    return Step::Record { came, until: self.deadline.end() };
+                }
                 State::AwaitCopy { .. } => return Step::Load { until: self.deadline.alternative_end() },
                 // An attempt is announced once; a driver that asks again without an event has lost it.
                 State::AwaitAuthorized => {
@@ -97,6 +101,11 @@ impl Flow {
                 self.trace.note(now.mono, Origin::NONE, Note::Answered(head.status));
                 self.state = self.head(attempt, head, now.mono);
             }
+            Event::Again { attempt, known } if self.expects_head_of(attempt) => {
+                self.state = self.again(known);
+            }
+            Event::Consulted(known) => self.consulted(known),
+            Event::Recorded(recorded) => self.recorded(recorded, now.mono),
             Event::Body { attempt, body } if self.is_current(attempt) => match self.state {
                 State::AwaitBody { head, .. } => self.state = self.body(attempt, head, body, now.mono),
                 _ => self.late(),
@@ -114,6 +123,7 @@ impl Flow {
             | Event::Body { .. }
             | Event::Failed { .. }
             | Event::NotAsked { .. }
+            | Event::Again { .. }
             | Event::Propagated { .. } => self.late(),
             Event::Authorized(came) => self.authorized(came, now.mono),
             Event::Cached(cached) => self.cached(cached, now),
@@ -245,7 +255,9 @@ impl Flow {
             return false;
         }
         match &self.route().rules.class {
-            RouteClass::Direct(_) | RouteClass::Composed(_) | RouteClass::Guarded => false,
+            RouteClass::Direct(_) | RouteClass::Composed(_) | RouteClass::Guarded | RouteClass::Effect(_) => {
+                false
+            }
             RouteClass::PublicRead(_) => self.copy_may_answer(),
             RouteClass::CachedRead(cached) => cached.local_copy && self.copy_may_answer(),
             RouteClass::Optional(_) => self.reads(),

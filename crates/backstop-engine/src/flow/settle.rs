@@ -10,7 +10,7 @@ use crate::failure::{Cause, Failure};
 use crate::health::Began;
 use crate::outcome::{Outcome, Reason, Source};
 use crate::policy::{DependencyId, Origin, RouteId};
-use crate::status::Refusal;
+use crate::status::{OperationReply, Refusal};
 use crate::time::Mono;
 
 use super::step::AttemptId;
@@ -90,6 +90,8 @@ pub enum Reply {
     },
     /// The authorizer's, whole: the caller may not.
     Denied,
+    /// What the ledger says of an operation.
+    Operation(OperationReply),
     /// Backstop's own.
     Refusal(Refusal),
 }

@@ -13,6 +13,7 @@ use crate::snapshot::CopyFacts;
 use crate::time::Mono;
 
 use super::authorize::Authorization;
+use super::operation::{Came, Known, Recorded};
 use super::settle::{Account, Decision, Streaming};
 
 /// The number of one call of a dependency within its request, from 1.
@@ -55,7 +56,8 @@ pub enum Step {
         until: Mono,
     },
     /// Call the dependency: [`Event::Head`], [`Event::Failed`], [`Event::NotAsked`], [`Event::TimeUp`] or
-    /// [`Event::Propagated`].
+    /// [`Event::Propagated`]. An operation is written down before, and then it may be one that was begun before:
+    /// [`Event::Again`].
     Attempt(Attempt),
     /// Wait before the call is made again: [`Event::TimeUp`] at `until`.
     Pause {
@@ -82,6 +84,19 @@ pub enum Step {
         /// No longer than this.
         until: Mono,
     },
+    /// Say what the ledger has for the key of the operation, or for its name: [`Event::Consulted`], or [`Event::TimeUp`] at
+    /// `until`.
+    Consult {
+        /// No longer than this.
+        until: Mono,
+    },
+    /// Write down what came of the one forward: [`Event::Recorded`]. At `until` it is answered all the same.
+    Record {
+        /// What.
+        came: Came,
+        /// No longer than this.
+        until: Mono,
+    },
     /// Answer.
     Done(Decision),
 }
@@ -105,6 +120,8 @@ pub struct Attempt {
     /// How long an abandoned call goes on occupying the dependency if it does not end by itself: this long, or until
     /// `end` if `None`.
     pub abandon_hold: Option<Duration>,
+    /// Whether it must not be sent a second time even where nothing of it was written: it is the one forward of an operation.
+    pub is_once: bool,
 }
 
 /// What one call takes up: a place at its dependency, and its part of the resources that the dependency uses.
@@ -207,6 +224,17 @@ pub enum Event {
     ClientWaited(Duration),
     /// The client's own request is at fault; the dependency is not.
     ClientFault(ClientFault),
+    /// The operation was begun before: nothing was sent.
+    Again {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// What the ledger says of it.
+        known: Known,
+    },
+    /// What the ledger has.
+    Consulted(Option<Known>),
+    /// What came of writing down what came.
+    Recorded(Recorded),
     /// A part of a composed answer came.
     Part {
         /// Its number in the policy's order, from 0.

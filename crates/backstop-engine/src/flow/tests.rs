@@ -8,7 +8,7 @@
 //! | `table` | every class, failure, status, copy and method against the reference |
 //! | `authorize` | whether the caller may, before anything else |
 //! | `cached` | reads through a shared cache |
-//! | `evidence`, `lane`, `queue`, `not_begun`, `late`, `parts`, `settlement`, `stand_ins`, `time`, `trace` | one subject each |
+//! | `evidence`, `lane`, `queue`, `not_begun`, `operation`, `late`, `parts`, `settlement`, `stand_ins`, `time`, `trace` | one subject each |
 //! | `naive`, `request`, `model`, `ends`, `requests`, `worlds`, `world`, `checks`, `property` | many flows at once against plain counters |
 //! | `crowd` | thousands of flows that are cancelled or panic |
 //! | `faults` | faults that were found and repaired, one kind each |
@@ -26,6 +26,7 @@ mod late;
 mod model;
 mod naive;
 mod not_begun;
+mod operation;
 mod parts;
 mod property;
 mod queue;

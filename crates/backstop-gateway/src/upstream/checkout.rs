@@ -12,6 +12,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use backstop::upstream::Progress;
 use backstop_engine::failure::{Cause, Failure, FailureKind, NotAsked, Phase, Sent};
@@ -38,7 +39,14 @@ const UNKNOWN: Failure = Failure::new(FailureKind::Dns, Phase::Resolve, Sent::No
 
 impl<B: RequestBody> Lane<B> {
     /// A connection on which a request may be begun now, and what time it is now.
-    pub(super) async fn lease(&self, until: Mono, progress: &Progress) -> Result<(Lease<B>, Mono), Cause> {
+    ///
+    /// `fresh`: one that has rested longer will not do.
+    pub(super) async fn lease(
+        &self,
+        until: Mono,
+        fresh: Option<Duration>,
+        progress: &Progress,
+    ) -> Result<(Lease<B>, Mono), Cause> {
         let shared = self.shared();
         let mut tried = Vec::new();
         // What became of the addresses that were tried.
@@ -52,11 +60,11 @@ impl<B: RequestBody> Lane<B> {
                 return Err(or_late(late));
             }
             let endpoint = shared.choose(&tried, now).ok_or(or_late(late))?;
-            let found = match shared.find(self.shelf(), endpoint, now) {
+            let found = match shared.find(self.shelf(), endpoint, fresh, now) {
                 Some(found) => found,
                 None => {
                     late = NotAsked::PoolTimeout;
-                    let found = self.wait(endpoint, until, progress).await.ok_or(or_late(late))?;
+                    let found = self.wait(endpoint, until, fresh, progress).await.ok_or(or_late(late))?;
                     now = shared.clock.mono();
                     found
                 }
@@ -91,14 +99,20 @@ impl<B: RequestBody> Lane<B> {
     }
 
     /// Waits for a connection of a call that has ended to be closed, or to go to rest. `None` if none did in time.
-    async fn wait(&self, endpoint: usize, until: Mono, progress: &Progress) -> Option<Found<B>> {
+    async fn wait(
+        &self,
+        endpoint: usize,
+        until: Mono,
+        fresh: Option<Duration>,
+        progress: &Progress,
+    ) -> Option<Found<B>> {
         let shared = self.shared();
         progress.enter(Phase::Queue);
         let waiting = shared.places.wait();
         loop {
             let mut freed = pin!(waiting.freed());
             freed.as_mut().enable();
-            if let Some(found) = shared.find(self.shelf(), endpoint, shared.clock.mono()) {
+            if let Some(found) = shared.find(self.shelf(), endpoint, fresh, shared.clock.mono()) {
                 return Some(found);
             }
             tokio::select! {

@@ -10,6 +10,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
 
 use backstop::clock::Clock;
 use backstop_engine::time::Mono;
@@ -107,27 +108,50 @@ impl<B> Shared<B> {
         if count < 2 { 0 } else { self.turn.fetch_add(1, Ordering::Relaxed).checked_rem(count).unwrap_or(0) }
     }
 
-    /// A connection or the place for one, at once or not at all.
-    pub(super) fn find(&self, own: &Arc<Shelf<B>>, endpoint: usize, now: Mono) -> Option<Found<B>> {
-        if let Some(connection) = self.take(own, Some(endpoint), now) {
+    /// A connection or the place for one, at once or not at all. `fresh`: one that has rested longer will not do; where nothing
+    /// else is left, it is closed for its place.
+    pub(super) fn find(
+        &self,
+        own: &Arc<Shelf<B>>,
+        endpoint: usize,
+        fresh: Option<Duration>,
+        now: Mono,
+    ) -> Option<Found<B>> {
+        if let Some(connection) = self.take(own, Some(endpoint), fresh, now) {
             return Some(Found::Rested(connection));
         }
         if let Some(place) = self.places.try_take() {
             return Some(Found::Place(place));
         }
         let shelves = self.shelves.read().unwrap_or_else(PoisonError::into_inner);
-        let everywhere = |wanted| shelves.iter().find_map(|shelf| self.take(shelf, wanted, now));
-        self.take(own, None, now)
-            .or_else(|| everywhere(Some(endpoint)))
-            .or_else(|| everywhere(None))
-            .map(Found::Rested)
+        let everywhere =
+            |wanted, fresh| shelves.iter().find_map(|shelf| self.take(shelf, wanted, fresh, now));
+        let found = self
+            .take(own, None, fresh, now)
+            .or_else(|| everywhere(Some(endpoint), fresh))
+            .or_else(|| everywhere(None, fresh));
+        if found.is_none() && fresh.is_some() {
+            // Its place comes back once its socket is closed; whoever waits for one is told.
+            let stale = everywhere(None, None)?;
+            stale.home.tally.closed(Closed::Idle);
+        }
+        found.map(Found::Rested)
     }
 
-    fn take(&self, shelf: &Arc<Shelf<B>>, endpoint: Option<usize>, now: Mono) -> Option<Connection<B>> {
+    fn take(
+        &self,
+        shelf: &Arc<Shelf<B>>,
+        endpoint: Option<usize>,
+        fresh: Option<Duration>,
+        now: Mono,
+    ) -> Option<Connection<B>> {
+        let is_fresh = |one: &Rested<B>| fresh.is_none_or(|limit| now < one.since.after(limit));
         let mut rested = shelf.rested();
         let rested = rested.as_mut()?;
         loop {
-            let top = rested.iter().rposition(|one| endpoint.is_none_or(|wanted| one.endpoint == wanted))?;
+            let top = rested
+                .iter()
+                .rposition(|one| endpoint.is_none_or(|wanted| one.endpoint == wanted) && is_fresh(one))?;
             let one = rested.remove(top);
             match self.unfit(&one, now) {
                 Some(why) => shelf.tally.closed(why),

@@ -77,6 +77,7 @@ impl World {
         let until = self.clock.mono().after(10 * SECOND);
         let (id, dependency) = (AttemptId(1), DependencyId(0));
         Some(Attempt {
+            is_once: false,
             id,
             dependency,
             number: 1,

@@ -12,8 +12,7 @@ mod route;
 mod second;
 pub(crate) mod verify;
 
-use backstop_engine::policy::effect::EffectRules;
-use backstop_engine::policy::{CacheRules, Dependency, Origin, Policy, Route, RouteId, StatusSet};
+use backstop_engine::policy::{CacheRules, Dependency, Origin, Policy, Route, StatusSet};
 
 use crate::check::{Checked, View};
 use crate::read::At;
@@ -32,7 +31,6 @@ pub(crate) struct Lowered {
     pub(crate) authorizers: Vec<AuthorizerSettings>,
     pub(crate) caches: Vec<CacheSettings>,
     pub(crate) routes: Vec<RouteSettings>,
-    pub(crate) effects: Vec<(RouteId, EffectRules)>,
 }
 
 /// Lowers a file that has no errors.
@@ -76,12 +74,7 @@ pub(crate) fn lower(file: &File, checked: &Checked) -> Lowered {
         routes: engine_routes,
     };
     debug_assert_eq!(policy.validate(), Ok(()));
-    let body_bytes = gateway.limits.route.body_bytes;
-    let effects = view.routes().enumerate().filter_map(|(index, route)| {
-        Some((RouteId(position(index)), effect::rules(route, route.effect()?, body_bytes)))
-    });
     Lowered {
-        effects: effects.collect(),
         policy,
         gateway,
         store: gateway::store(view.store(), view.has_effects()),

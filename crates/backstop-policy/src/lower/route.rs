@@ -135,8 +135,11 @@ impl Lowering<'_> {
             }
             RouteTable::Composed(_) => RouteClass::Composed(composed::rules(self.view, self.route)),
             RouteTable::Guarded(_) => RouteClass::Guarded,
-            // The engine has no class for it yet; what it decides by is in `Loaded::effects`.
-            RouteTable::Effect(_) => RouteClass::Direct(Direct::default()),
+            RouteTable::Effect(table) => RouteClass::Effect(Box::new(effect::rules(
+                self.route,
+                table,
+                self.gateway.limits.route.body_bytes,
+            ))),
         }
     }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use backstop_engine::operation::{
-    self, Begin, Change, Decision, Epoch, Fence, Intent, IntentError, Keep, OperationId, PendingClaim,
-    PendingIntent, Record, Refused, Report, Retention, Schedule, Scope, State,
+    self, Begin, Change, ClientKey, Decision, Epoch, Fence, Intent, IntentError, Keep, OperationId,
+    PendingClaim, PendingIntent, Record, Refused, Report, Retention, Schedule, Scope, State,
 };
 use backstop_engine::time::Now;
 
@@ -22,6 +22,7 @@ pub(super) enum Work {
     Begin(Box<Intent>, Now),
     Record(Box<Report>, Now),
     Look(Scope, OperationId, Now),
+    Find(Scope, ClientKey, Now),
     Claim(usize, Duration, Now),
     Sweep(Retention, u64, Now),
     List(Filter),
@@ -131,6 +132,7 @@ impl Batch<'_> {
             Work::Begin(intent, now) => self.begin(intent, now),
             Work::Record(report, now) => self.record(report, now).map(Answer::Recorded),
             Work::Look(scope, id, now) => self.look(scope, *id, now).map(Answer::Looked),
+            Work::Find(scope, key, now) => self.find(scope, key, now).map(Answer::Looked),
             Work::Claim(most, query_timeout, now) => self.claim(*most, *query_timeout, now),
             Work::Sweep(retention, entropy, now) => self.sweep(retention, *entropy, now).map(Answer::Swept),
             Work::List(filter) => self.rows.list(filter).map(Answer::Listed),
@@ -244,6 +246,12 @@ impl Batch<'_> {
         let Some(mut record) = self.rows.by_id(id)?.filter(|record| record.identity.scope == *scope) else {
             return Ok(None);
         };
+        self.wake(&mut record, now)?;
+        Ok(Some(Box::new(record)))
+    }
+
+    fn find(&mut self, scope: &Scope, key: &ClientKey, now: &Now) -> Result<Option<Box<Record>>, RowsError> {
+        let Some(mut record) = self.rows.by_key(scope, key)? else { return Ok(None) };
         self.wake(&mut record, now)?;
         Ok(Some(Box::new(record)))
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backstop_engine::operation::{
-    Claim, Decision, Epoch, Intent, IntentError, OperationId, Record, Report, Retention, Scope,
+    Claim, ClientKey, Decision, Epoch, Intent, IntentError, OperationId, Record, Report, Retention, Scope,
 };
 use backstop_engine::time::Now;
 
@@ -113,6 +113,10 @@ impl Ledger for ThreadLedger {
 
     fn look(&self, scope: Scope, id: OperationId, now: Now) -> Completion<Option<Box<Record>>> {
         self.send(Lane::Requests, Work::Look(scope, id, now), Done::Looked)
+    }
+
+    fn find(&self, scope: Scope, key: ClientKey, now: Now) -> Completion<Option<Box<Record>>> {
+        self.send(Lane::Requests, Work::Find(scope, key, now), Done::Looked)
     }
 
     fn claim(&self, most: usize, query_timeout: Duration, now: Now) -> Completion<Vec<Claim>> {

@@ -159,6 +159,11 @@ fn callers_apart(backend: &mut dyn LedgerBackend) {
     assert!(look(intent(1).scope, first.id()).is_some());
     assert!(look(second.scope, first.id()).is_none());
     assert!(look(intent(1).scope, OperationId::from_bytes([8; 16])).is_none());
+    let find = |scope, key| ledger.find(scope, key, now(2)).wait().ok().flatten();
+    assert_eq!(find(intent(1).scope, intent(1).key).map(|record| record.identity.id), Some(first.id()));
+    assert!(find(intent(1).scope, intent(9).key).is_none(), "nothing is begun by looking");
+    assert_eq!(find(second.scope, second.key).map(|record| record.identity.id), Some(second.id));
+    assert!(find(Scope::from_bytes([7; 32]), second.key).is_none());
 }
 
 /// Whoever was overtaken changes nothing, and is counted; the upstream's own success is believed.

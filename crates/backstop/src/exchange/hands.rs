@@ -5,8 +5,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use backstop_engine::failure::NotAsked;
 use backstop_engine::flow::{
-    Attempt, AttemptId, Authorization, BodyFacts, Cached, Event, Filled, HeadFacts, Method,
+    Attempt, AttemptId, Authorization, BodyFacts, Cached, Came, Event, Filled, HeadFacts, Known, Method,
+    Recorded,
 };
 use backstop_engine::policy::{KeyPart, PublicRead};
 use backstop_engine::snapshot::{CopyFacts, CopyRules, ObservedAt, judge};
@@ -36,6 +38,8 @@ use crate::unsettled::UnsettledWrite;
 use crate::upload::UploadWatch;
 use crate::upstream::{BrokenOff, CacheAnswer, CallError, Framing, Progress, Upstream};
 
+use super::operation::{Answered, Operation};
+
 /// One exchange under way.
 pub(crate) struct Http<'a, U: Upstream<B>, B> {
     pub(super) route: &'a ProtectedRoute,
@@ -60,6 +64,10 @@ pub(crate) struct Http<'a, U: Upstream<B>, B> {
     pub(super) denial: Option<Response<Bytes>>,
     /// A write that was handed to the dependency and whose end is not known.
     pub(super) write: Option<UnsettledWrite>,
+    /// The operation that it asks for, on a route that has them.
+    pub(super) operation: Option<Operation>,
+    /// Whether content follows the head of the answer that came.
+    has_content_to_come: bool,
 }
 
 /// What came from the dependency.
@@ -99,6 +107,8 @@ where
             upload: None,
             denial: None,
             write: None,
+            operation: None,
+            has_content_to_come: false,
         }
     }
 
@@ -146,6 +156,20 @@ where
         let max_age = rules.ttl.max(rules.fill.deadline);
         let rules = CopyRules { max_age, after_restart: rules.read.after_restart, override_origin };
         judge(Some(&unasked_facts(&copy)), &rules, &now).is_ok().then_some(copy)
+    }
+
+    /// Writes down what is about to be forwarded, on a route whose requests have to be.
+    async fn begin_operation(&mut self, attempt: &Attempt) -> Result<(), Event> {
+        let route = self.route.state();
+        let Some(rules) = route.rules.class.effect().filter(|_| self.parts.method != http::Method::OPTIONS)
+        else {
+            return Ok(());
+        };
+        let Some(operation) = &mut self.operation else {
+            return Err(Event::NotAsked { attempt: attempt.id, reason: NotAsked::Ledger });
+        };
+        let clock = &self.route.inner.shared.clock;
+        operation.begin(rules, &route.rules.name, &mut self.parts, attempt, clock).await
     }
 
     /// The copy that an answer becomes.
@@ -327,6 +351,9 @@ where
     async fn call(&mut self, attempt: Attempt, progress: &Progress) -> Event {
         let id = attempt.id;
         self.answer = Answer::None;
+        if let Err(event) = self.begin_operation(&attempt).await {
+            return event;
+        }
         // Content is gone with the first attempt; the flow repeats only what has none.
         let Some(body) = self.body.take().or_else(|| self.upstream.no_content()) else {
             return Event::Propagated { attempt: id };
@@ -348,6 +375,7 @@ where
             Ok(response) => {
                 let (head, body) = Response::into_parts(response);
                 let facts = self.head_facts(&head);
+                self.has_content_to_come = facts.has_body;
                 self.answer = Answer::Streaming { head, prefix: Prefix::default(), body };
                 Event::Head { attempt: id, head: facts }
             }
@@ -377,6 +405,37 @@ where
             Err(BrokenOff::Dependency(failure, _)) => Event::Failed { attempt, failure },
             Err(BrokenOff::Client(fault)) => Event::ClientFault(fault),
         }
+    }
+
+    async fn consult(&mut self) -> Option<Known> {
+        let route = self.route.state();
+        let (Some(operation), Some(rules)) = (&mut self.operation, route.rules.class.effect()) else {
+            return None;
+        };
+        operation.consult(rules, &route.rules.name, &self.parts, &self.route.inner.shared.clock).await
+    }
+
+    async fn record(&mut self, came: Came) -> Recorded {
+        let (Some(operation), Some(rules)) = (&mut self.operation, self.route.state().rules.class.effect())
+        else {
+            return Recorded::Nothing;
+        };
+        let answered = match &self.answer {
+            Answer::Whole { head, body, .. } => {
+                Some(Answered { status: head.status.as_u16(), headers: &head.headers, content: Some(body) })
+            }
+            Answer::Streaming { head, .. } => {
+                // Without content its head is all of it.
+                let content = (!self.has_content_to_come).then_some(&b""[..]);
+                Some(Answered { status: head.status.as_u16(), headers: &head.headers, content })
+            }
+            Answer::None | Answer::Unclassified(_) => None,
+        };
+        operation.record(came, answered, rules, &self.route.inner.shared.clock).await
+    }
+
+    fn not_recorded(&self) -> Recorded {
+        self.operation.as_ref().map_or(Recorded::Nothing, Operation::not_recorded)
     }
 
     async fn load(&mut self) -> Event {

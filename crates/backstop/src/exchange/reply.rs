@@ -85,6 +85,7 @@ where
             (Reply::Denied, _) if self.denial.is_some() => {
                 authorize::denied(self.denial.take().unwrap_or_default(), self.is_head(), settlement)
             }
+            (Reply::Operation(reply), _) => self.operation_response(&reply, settlement),
             (Reply::Refusal(refusal), _) => self.refusal_response(&refusal, &account, settlement),
             // The engine answers with what it was told of; should it ever not be there, nothing is made up.
             (
@@ -103,6 +104,7 @@ where
         if let Some(write) = write {
             write.settle();
         }
+        self.describe_operation(response.headers_mut());
         self.describe(&mut response, account, explain);
         Ok(response)
     }
@@ -318,7 +320,7 @@ where
         }
     }
 
-    fn is_head(&self) -> bool {
+    pub(super) fn is_head(&self) -> bool {
         self.parts.method == http::Method::HEAD
     }
 }

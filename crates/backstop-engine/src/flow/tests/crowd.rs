@@ -36,7 +36,11 @@ fn cut_short(engine: &Arc<Engine>, number: u64) {
             }
             Step::Collect { attempt, .. } => Event::Body { attempt, body: GOOD },
             Step::Load { .. } => Event::Copy(Ok(None)),
-            Step::Lookup { .. } | Step::Join { .. } | Step::Authorize { .. } => unreachable!("neither here"),
+            Step::Lookup { .. }
+            | Step::Join { .. }
+            | Step::Authorize { .. }
+            | Step::Consult { .. }
+            | Step::Record { .. } => unreachable!("none of them here"),
             Step::Done(done) => {
                 decision = Some(done);
                 break;

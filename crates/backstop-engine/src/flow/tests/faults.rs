@@ -138,8 +138,13 @@ impl World {
                     _ => panic!("nothing to collect"),
                 },
                 Step::Load { .. } => Event::Copy(Ok(self.copy)),
-                Step::Lookup { .. } | Step::Join { .. } | Step::Parts { .. } | Step::Authorize { .. } => {
-                    panic!("neither cache, parts nor authorizer here")
+                Step::Lookup { .. }
+                | Step::Join { .. }
+                | Step::Parts { .. }
+                | Step::Authorize { .. }
+                | Step::Consult { .. }
+                | Step::Record { .. } => {
+                    panic!("neither cache, parts, authorizer nor ledger here")
                 }
                 Step::Done(decision) => {
                     drop(call);

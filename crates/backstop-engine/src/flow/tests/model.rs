@@ -35,7 +35,7 @@ impl Model {
             }
             RouteClass::Guarded => ClassShare::Guarded,
             RouteClass::Direct(_) if request.is_safe() => ClassShare::Read,
-            RouteClass::Direct(_) => ClassShare::Effect,
+            RouteClass::Direct(_) | RouteClass::Effect(_) => ClassShare::Effect,
         }
     }
 

@@ -107,6 +107,7 @@ pub(super) fn may_be_replaced(route: &Route, facts: RequestFacts) -> bool {
     match route.class {
         RouteClass::Direct(_) | RouteClass::Composed(_) | RouteClass::Guarded => false,
         RouteClass::CachedRead(_) => unreachable!("no route of the reference has a cache"),
+        RouteClass::Effect(_) => unreachable!("no route of the reference has operations"),
         RouteClass::Optional(_) => reads(facts),
         RouteClass::PublicRead(_) => reads(facts) && facts.copies != CopyUse::Never,
     }
@@ -220,7 +221,11 @@ fn after_trouble(case: &Case<'_>, trouble: Trouble) -> Expected {
             }
             Err(word) => Expected::new(("rejected", "none", word), unavailable),
         },
-        RouteClass::Direct(_) | RouteClass::CachedRead(_) | RouteClass::Composed(_) | RouteClass::Guarded => {
+        RouteClass::Direct(_)
+        | RouteClass::CachedRead(_)
+        | RouteClass::Composed(_)
+        | RouteClass::Guarded
+        | RouteClass::Effect(_) => {
             unreachable!("never replaced here")
         }
     }

@@ -143,6 +143,8 @@ fn facts() -> impl Strategy<Value = RequestFacts> {
             has_content: false,
             is_open: false,
             elsewhere,
+            accepts_later: false,
+            looks: false,
             part_until: None,
         }
     })

@@ -209,6 +209,7 @@ pub(super) fn drive(flow: &mut Flow, script: &Script, now: Now) -> Decision {
             Step::Load { .. } => Event::Copy(script.copy),
             Step::Lookup { .. } => Event::Cached(script.cached),
             Step::Join { .. } => Event::Filled(script.filled),
+            Step::Consult { .. } | Step::Record { .. } => panic!("no route here has operations"),
             Step::Done(decision) => {
                 drop(call);
                 return decision;
@@ -243,6 +244,7 @@ pub(super) fn status_of(reply: &Reply, upstream: u16) -> u16 {
         Reply::Fixed => FIXED_STATUS,
         Reply::Denied => 403,
         Reply::Refusal(refusal) => refusal.status,
+        Reply::Operation(reply) => reply.status,
         Reply::Propagated(_) => 0,
     }
 }

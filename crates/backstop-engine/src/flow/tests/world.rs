@@ -254,6 +254,9 @@ impl World {
             Step::Parts { .. } => unreachable!("no route of the model is composed"),
             Step::Lookup { .. } | Step::Join { .. } => unreachable!("no route of the model has a cache"),
             Step::Authorize { .. } => unreachable!("no route of the model has an authorizer"),
+            Step::Consult { .. } | Step::Record { .. } => {
+                unreachable!("no route of the model has operations")
+            }
             Step::Done(decision) => {
                 let told = Expected {
                     words: words(&decision),

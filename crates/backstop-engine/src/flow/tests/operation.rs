@@ -1,0 +1,442 @@
+//! Operations: what is written down when, what its client hears, and what the dependency's breaker learns.
+//!
+//! The values are the table of [`crate::status::operation`] and the rules of `flow/operation.rs`, each by hand.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::Engine;
+use crate::failure::{Failure, FailureKind, NotAsked, Phase as Failing, Sent};
+use crate::flow::{
+    AttemptId, BodyFacts, Came, CopyAction, Decision, Event, Flow, Known, Recorded, Reply, RequestFacts,
+    Step, Telling,
+};
+use crate::health::{BreakerRules, Phase, WindowCount};
+use crate::operation::{Attention, Doubt, EvidenceKind, NotExecuted};
+use crate::policy::effect::{
+    EffectRules, Fingerprint, KeyForm, KeySource, OutcomeRules, RetentionRules, Scope, SendRules, StoredBody,
+    UnknownAnswer,
+};
+use crate::policy::{
+    AuthorizerRules, Dependency, DependencyId, Origin, Policy, Route, RouteClass, StatusSet,
+};
+use crate::status::Problem;
+
+use super::support::{
+    GOOD, MS, POST, SECOND, START, at, begin, counted, dependency, engine_of, head, in_flight, route, words,
+};
+
+const LOOK: RequestFacts = RequestFacts { looks: true, ..RequestFacts::GET };
+const ANSWER: AttemptId = AttemptId(1);
+
+fn effect(unknown_answer: UnknownAnswer) -> RouteClass {
+    RouteClass::Effect(Box::new(EffectRules {
+        key: KeySource::Header("idempotency-key".into()),
+        send: SendRules { header: "idempotency-key".into(), form: KeyForm::Client },
+        scope: Scope::Route,
+        outcome: OutcomeRules::default(),
+        verification: None,
+        unknown_answer,
+        fingerprint: Fingerprint::Whole,
+        stored_body: StoredBody::Nothing,
+        body_bytes: 1024,
+        retention: RetentionRules { body: Duration::from_secs(1), tombstone: Duration::from_secs(2) },
+        origin: Origin::NONE,
+    }))
+}
+
+fn operations() -> Route {
+    Route { declared: StatusSet::of(&[429]), ..route(effect(UnknownAnswer::Auto)) }
+}
+
+/// A flow whose operation was just handed over to be written down and forwarded.
+fn forwarded(engine: &Arc<Engine>, facts: RequestFacts) -> (Flow, crate::flow::Attempt) {
+    let mut flow = begin(engine, facts, START);
+    match flow.step(at(START)) {
+        Step::Attempt(attempt) => (flow, attempt),
+        step => panic!("{step:?}"),
+    }
+}
+
+#[track_caller]
+fn records(flow: &mut Flow) -> Came {
+    match flow.step(at(START)) {
+        Step::Record { came, .. } => came,
+        step => panic!("{step:?}"),
+    }
+}
+
+#[track_caller]
+fn decides(mut flow: Flow) -> Decision {
+    match flow.step(at(START)) {
+        Step::Done(decision) => decision,
+        step => panic!("{step:?}"),
+    }
+}
+
+fn durable(telling: Telling) -> Event {
+    Event::Recorded(Recorded::Durable(Known { telling, next_query: None }))
+}
+
+fn followed(telling: Telling, next_query: Duration) -> Event {
+    Event::Recorded(Recorded::Durable(Known { telling, next_query: Some(next_query) }))
+}
+
+/// Status, problem and `Retry-After`.
+#[track_caller]
+fn told(decision: &Decision) -> (u16, Option<Problem>, Option<u32>) {
+    match decision.reply {
+        Reply::Operation(reply) => {
+            (reply.status, reply.refusal.map(|refusal| refusal.problem), reply.retry_after_s)
+        }
+        Reply::Refusal(refusal) => (refusal.status, Some(refusal.problem), refusal.retry_after_s),
+        reply => panic!("{reply:?}"),
+    }
+}
+
+/// Nothing is answered before it is written down, and then it is the dependency's own answer.
+#[test]
+fn an_answer_is_passed_on_once_what_it_proves_is_durable() {
+    for (status, outcome) in [(201, "normal"), (402, "normal"), (429, "failed")] {
+        let engine = engine_of(operations());
+        let (mut flow, call) = forwarded(&engine, POST);
+        assert!(call.is_once && call.number == 1);
+        flow.on(Event::Head { attempt: ANSWER, head: head(status) }, at(START));
+        assert!(matches!(flow.step(at(START)), Step::Collect { .. }));
+        flow.on(Event::Body { attempt: ANSWER, body: GOOD }, at(START));
+        assert_eq!(records(&mut flow), Came::Answered(ANSWER));
+        flow.on(durable(Telling::Answered(status)), at(START));
+        let decision = decides(flow);
+        assert_eq!(decision.reply, Reply::Collected(ANSWER), "{status}");
+        assert_eq!(words(&decision).0, outcome);
+        let changed = if status < 400 { CopyAction::Withdraw } else { CopyAction::Keep };
+        assert_eq!(decision.copy, changed);
+        decision.settlement.complete();
+        drop(call);
+        assert_eq!(in_flight(&engine), [0; 4]);
+    }
+}
+
+/// Every failure that may have reached the dependency, and what is written down of it.
+#[test]
+fn whatever_is_no_whole_answer_is_unknown_or_was_never_sent() {
+    let lost = |kind, sent| Failure::new(kind, Failing::Head, sent);
+    let cases = [
+        (lost(FailureKind::ReadTimeout, Sent::Maybe), Came::Unknown(Doubt::Timeout), 504),
+        (lost(FailureKind::Reset, Sent::Maybe), Came::Unknown(Doubt::Reset), 502),
+        (lost(FailureKind::Write, Sent::Maybe), Came::Unknown(Doubt::Reset), 502),
+        (lost(FailureKind::Incomplete, Sent::Maybe), Came::Unknown(Doubt::Incomplete), 502),
+        (lost(FailureKind::Protocol, Sent::Maybe), Came::Unknown(Doubt::Incomplete), 502),
+        // What the kind promises does not count where bytes may have gone out all the same.
+        (lost(FailureKind::Connect, Sent::Maybe), Came::Unknown(Doubt::Reset), 502),
+        (lost(FailureKind::Connect, Sent::No), Came::NeverSent(NotExecuted::Connect), 503),
+        (lost(FailureKind::ConnectTimeout, Sent::No), Came::NeverSent(NotExecuted::ConnectTimeout), 503),
+        (lost(FailureKind::Dns, Sent::No), Came::NeverSent(NotExecuted::Dns), 503),
+        (lost(FailureKind::Tls, Sent::No), Came::NeverSent(NotExecuted::Tls), 503),
+        (lost(FailureKind::Reset, Sent::No), Came::NeverSent(NotExecuted::Connect), 503),
+    ];
+    for (failure, came, status) in cases {
+        let engine = engine_of(operations());
+        let (mut flow, call) = forwarded(&engine, POST);
+        flow.on(Event::Failed { attempt: ANSWER, failure }, at(START));
+        assert_eq!(records(&mut flow), came, "{failure:?}");
+        let (telling, problem, copy) = match came {
+            Came::Unknown(doubt) => {
+                (Telling::Unknown(doubt), Problem::OutcomeUnknown, CopyAction::WithdrawUnsettled)
+            }
+            Came::NeverSent(why) => (Telling::NotExecuted(why), Problem::NotExecuted, CopyAction::Keep),
+            Came::Answered(_) => panic!("{came:?}"),
+        };
+        flow.on(durable(telling), at(START));
+        let decision = decides(flow);
+        assert_eq!(told(&decision), (status, Some(problem), None), "{failure:?}");
+        assert_eq!(decision.copy, copy, "{failure:?}");
+        assert_eq!(words(&decision).1, "none");
+        drop((decision, call));
+        assert_eq!(in_flight(&engine), [0; 4]);
+    }
+}
+
+/// RFC 9110 section 15.6: a server error says nothing about the effect, whatever its content.
+#[test]
+fn a_server_error_is_unknown_and_its_content_is_not_passed_on() {
+    for status in [502, 503, 504] {
+        let engine = engine_of(operations());
+        let (mut flow, _call) = forwarded(&engine, POST);
+        flow.on(Event::Head { attempt: ANSWER, head: head(status) }, at(START));
+        assert_eq!(records(&mut flow), Came::Unknown(Doubt::ServerError));
+        flow.on(durable(Telling::Unknown(Doubt::ServerError)), at(START));
+        let answered = told(&decides(flow)).0;
+        assert_eq!(answered, if status == 504 { 504 } else { 502 });
+    }
+    // One that is not in the closed list is no failure of the dependency's, and proves as little.
+    let engine = engine_of(operations());
+    let (mut flow, _call) = forwarded(&engine, POST);
+    flow.on(Event::Head { attempt: ANSWER, head: head(500) }, at(START));
+    assert!(matches!(flow.step(at(START)), Step::Collect { .. }));
+    flow.on(Event::Body { attempt: ANSWER, body: GOOD }, at(START));
+    assert_eq!(records(&mut flow), Came::Answered(ANSWER));
+    flow.on(durable(Telling::Unknown(Doubt::ServerError)), at(START));
+    assert_eq!(told(&decides(flow)), (502, Some(Problem::OutcomeUnknown), None));
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_unknown_and_one_too_large_streams() {
+    let engine = engine_of(operations());
+    let (mut flow, _call) = forwarded(&engine, POST);
+    flow.on(Event::Head { attempt: ANSWER, head: head(201) }, at(START));
+    flow.on(Event::Body { attempt: ANSWER, body: BodyFacts::Broken }, at(START));
+    // An event that no step asked for yet changes nothing.
+    assert!(matches!(flow.step(at(START)), Step::Collect { .. }));
+    flow.on(Event::Body { attempt: ANSWER, body: BodyFacts::Broken }, at(START));
+    assert_eq!(records(&mut flow), Came::Unknown(Doubt::Incomplete));
+
+    for (telling, reply) in
+        [(Telling::Answered(201), Some(Reply::Streamed(ANSWER))), (Telling::Unknown(Doubt::Unmatched), None)]
+    {
+        let engine = engine_of(operations());
+        let (mut flow, call) = forwarded(&engine, POST);
+        flow.on(Event::Head { attempt: ANSWER, head: head(201) }, at(START));
+        assert!(matches!(flow.step(at(START)), Step::Collect { .. }));
+        flow.on(Event::Body { attempt: ANSWER, body: BodyFacts::TooLarge }, at(START));
+        assert_eq!(records(&mut flow), Came::Answered(ANSWER));
+        flow.on(durable(telling), at(START));
+        let decision = decides(flow);
+        match reply {
+            Some(reply) => assert_eq!(decision.reply, reply),
+            None => assert_eq!(told(&decision), (502, Some(Problem::OutcomeUnknown), None)),
+        }
+        drop((decision, call));
+        assert_eq!(in_flight(&engine), [0; 4]);
+    }
+}
+
+/// 202 only where it is declared or asked for, and only while the operation is followed; `Retry-After` rounded up.
+#[test]
+fn an_unknown_outcome_is_accepted_only_where_that_is_understood_and_true() {
+    let wait = Duration::from_millis(1200);
+    let later = RequestFacts { accepts_later: true, ..POST };
+    let unknown = Telling::Unknown(Doubt::Timeout);
+    for (declares, facts, event, expected) in [
+        (UnknownAnswer::Auto, POST, followed(unknown, wait), (504, Some(Problem::OutcomeUnknown), Some(2))),
+        (UnknownAnswer::Auto, POST, durable(unknown), (504, Some(Problem::OutcomeUnknown), None)),
+        (UnknownAnswer::Auto, later, followed(unknown, wait), (202, None, Some(2))),
+        (UnknownAnswer::Auto, later, durable(unknown), (504, Some(Problem::OutcomeUnknown), None)),
+        (UnknownAnswer::Accepted, POST, followed(unknown, Duration::ZERO), (202, None, Some(1))),
+        (UnknownAnswer::Accepted, POST, durable(unknown), (504, Some(Problem::OutcomeUnknown), None)),
+        // Not durable, it is not followed.
+        (
+            UnknownAnswer::Accepted,
+            later,
+            Event::Recorded(Recorded::NotDurable(unknown)),
+            (504, Some(Problem::OutcomeUnknown), None),
+        ),
+    ] {
+        let engine = engine_of(route(effect(declares)));
+        let (mut flow, _call) = forwarded(&engine, facts);
+        let failure = Failure::new(FailureKind::ReadTimeout, Failing::Head, Sent::Maybe);
+        flow.on(Event::Failed { attempt: ANSWER, failure }, at(START));
+        records(&mut flow);
+        flow.on(event, at(START));
+        let decision = decides(flow);
+        assert_eq!(told(&decision), expected, "{declares:?} {event:?}");
+        let expected = if expected.0 == 202 { ("fallback", "ledger") } else { ("failed", "none") };
+        assert_eq!((words(&decision).0, words(&decision).1), expected);
+    }
+}
+
+/// The same operation again, in every state: no call is counted, and the place comes back.
+#[test]
+fn who_comes_with_the_same_key_hears_what_is_known() {
+    let wait = Some(Duration::from_secs(3));
+    let cases = [
+        (Telling::InProgress, (409, Some(Problem::OperationInProgress), None), "rejected"),
+        (Telling::Unknown(Doubt::Timeout), (409, Some(Problem::OutcomeUnknown), Some(3)), "rejected"),
+        (Telling::Answered(201), (201, None, None), "normal"),
+        (Telling::Answered(402), (402, None, None), "normal"),
+        (Telling::Executed(EvidenceKind::Status), (200, None, None), "normal"),
+        (Telling::Declined(EvidenceKind::Status), (409, Some(Problem::Declined), None), "normal"),
+        (Telling::NotExecuted(NotExecuted::Dns), (409, Some(Problem::NotExecuted), None), "rejected"),
+        (Telling::NotExecuted(NotExecuted::Absent), (409, Some(Problem::NotExecuted), None), "rejected"),
+        (
+            Telling::NeedsAttention(Attention::Deadline),
+            (409, Some(Problem::NeedsAttention), None),
+            "rejected",
+        ),
+        (Telling::OtherRequest, (422, Some(Problem::KeyReused), None), "rejected"),
+    ];
+    for (telling, expected, outcome) in cases {
+        let engine = engine_of(operations());
+        let later = RequestFacts { accepts_later: true, ..POST };
+        let (mut flow, call) = forwarded(&engine, later);
+        flow.on(Event::Again { attempt: ANSWER, known: Known { telling, next_query: wait } }, at(START));
+        let decision = decides(flow);
+        assert_eq!(told(&decision), expected, "{telling:?}");
+        assert_eq!((words(&decision).0, words(&decision).1), (outcome, "ledger"));
+        assert_eq!(decision.copy, CopyAction::Keep);
+        decision.settlement.complete();
+        drop(call);
+        assert_eq!(in_flight(&engine), [0; 4]);
+        assert_eq!(counted(&engine).len(), 1);
+    }
+}
+
+/// A breaker that judges by one call: half open it would close on a success, and it is none.
+#[test]
+fn a_key_that_was_used_before_says_nothing_of_the_dependency() {
+    let (engine, rules) = with_breaker();
+    let failures = rules.min_calls;
+    for _ in 0..failures {
+        let (mut flow, _call) = forwarded(&engine, POST);
+        flow.on(Event::Again { attempt: ANSWER, known: unknown() }, at(START));
+        drop(decides(flow));
+    }
+    let health = &engine.dependency(DependencyId(0)).health;
+    assert_eq!(health.phase(at(START).mono), Phase::Closed);
+    assert_eq!(health.counts(at(START).mono), WindowCount::default(), "none of them was a call");
+}
+
+fn unknown() -> Known {
+    Known { telling: Telling::Unknown(Doubt::Reset), next_query: None }
+}
+
+fn with_breaker() -> (Arc<Engine>, BreakerRules) {
+    let rules = BreakerRules::default();
+    let service = Dependency { breaker: Some(rules), ..dependency(4, 0) };
+    let policy =
+        Policy { in_flight: 8, dependencies: vec![service], routes: vec![operations()], ..Policy::default() };
+    (Engine::new(policy).unwrap(), rules)
+}
+
+/// While the dependency cannot be asked, what is known is still told, and what is not known is refused without a trace.
+#[test]
+fn an_open_breaker_leaves_the_ledger_to_answer() {
+    for (known, expected) in [
+        (Some(Known { telling: Telling::Answered(201), next_query: None }), (201, None, None)),
+        (Some(unknown()), (409, Some(Problem::OutcomeUnknown), None)),
+        (None, (503, Some(Problem::CircuitOpen), None)),
+    ] {
+        let (engine, _) = with_breaker();
+        engine.dependency(DependencyId(0)).health.force_open(at(START).mono);
+        let mut flow = begin(&engine, POST, START);
+        let Step::Consult { until } = flow.step(at(START)) else { panic!("it is not asked") };
+        assert!(until < flow.deadline().end());
+        flow.on(Event::Consulted(known), at(START));
+        assert_eq!(told(&decides(flow)), expected);
+    }
+    let (engine, _) = with_breaker();
+    engine.dependency(DependencyId(0)).health.force_open(at(START).mono);
+    let mut flow = begin(&engine, POST, START);
+    assert!(matches!(flow.step(at(START)), Step::Consult { .. }));
+    flow.on(Event::TimeUp(None), at(START));
+    assert_eq!(told(&decides(flow)).0, 503, "a ledger that does not answer has nothing to say");
+}
+
+#[test]
+fn an_operation_that_cannot_be_written_down_is_refused_at_once() {
+    let engine = engine_of(operations());
+    let (mut flow, call) = forwarded(&engine, POST);
+    flow.on(Event::NotAsked { attempt: ANSWER, reason: NotAsked::Ledger }, at(START));
+    let decision = decides(flow);
+    assert_eq!(told(&decision), (503, Some(Problem::Ledger), None));
+    assert_eq!(words(&decision), ("rejected", "none", "ledger"));
+    assert_eq!(decision.copy, CopyAction::Keep);
+    drop((decision, call));
+    assert_eq!(in_flight(&engine), [0; 4]);
+}
+
+/// Written down and then not sent: too late, or no connection in time.
+#[test]
+fn what_was_not_begun_after_all_is_recorded_as_never_sent() {
+    for (reason, why) in
+        [(NotAsked::TooLate, NotExecuted::TooLate), (NotAsked::PoolTimeout, NotExecuted::Pool)]
+    {
+        let engine = engine_of(operations());
+        let (mut flow, _call) = forwarded(&engine, POST);
+        flow.on(Event::NotAsked { attempt: ANSWER, reason }, at(START));
+        assert_eq!(records(&mut flow), Came::NeverSent(why));
+        flow.on(durable(Telling::NotExecuted(why)), at(START));
+        assert_eq!(told(&decides(flow)), (503, Some(Problem::NotExecuted), None));
+        // Where it was not even written down, it is a refusal like any other.
+        let (mut flow, _call) = forwarded(&engine, POST);
+        flow.on(Event::NotAsked { attempt: ANSWER, reason }, at(START));
+        records(&mut flow);
+        flow.on(Event::Recorded(Recorded::Nothing), at(START));
+        let problem = told(&decides(flow)).1;
+        assert_ne!(problem, Some(Problem::NotExecuted));
+    }
+}
+
+/// What was decided in the meantime counts, whoever reports.
+#[test]
+fn who_was_overtaken_tells_what_the_ledger_says() {
+    let engine = engine_of(operations());
+    let (mut flow, _call) = forwarded(&engine, POST);
+    let failure = Failure::new(FailureKind::Reset, Failing::Head, Sent::Maybe);
+    flow.on(Event::Failed { attempt: ANSWER, failure }, at(START));
+    records(&mut flow);
+    flow.on(durable(Telling::Executed(EvidenceKind::Status)), at(START));
+    let decision = decides(flow);
+    assert_eq!(told(&decision), (200, None, None));
+    assert_eq!(decision.copy, CopyAction::WithdrawUnsettled);
+}
+
+/// An answer that could not be made durable in time is still the true one.
+#[test]
+fn an_answer_is_not_withheld_because_the_disk_is_slow() {
+    let engine = engine_of(operations());
+    let (mut flow, _call) = forwarded(&engine, POST);
+    flow.on(Event::Head { attempt: ANSWER, head: head(204) }, at(START));
+    assert_eq!(records(&mut flow), Came::Answered(ANSWER));
+    flow.on(Event::Recorded(Recorded::NotDurable(Telling::Answered(204))), at(START));
+    assert_eq!(decides(flow).reply, Reply::Collected(ANSWER));
+}
+
+/// The record is made within the deadline, after the attempt's part of it.
+#[test]
+fn the_record_has_time_that_the_forward_has_not() {
+    let engine = engine_of(operations());
+    let (mut flow, call) = forwarded(&engine, POST);
+    let deadline = flow.deadline();
+    assert_eq!(call.until, deadline.attempt_end());
+    flow.on(Event::TimeUp(None), at(START + 300 * MS));
+    let Step::Record { came, until } = flow.step(at(START + 300 * MS)) else { panic!("not recorded") };
+    assert_eq!(came, Came::Unknown(Doubt::Timeout));
+    assert!(until == deadline.end() && call.until < until);
+}
+
+#[test]
+fn a_look_asks_nobody_but_the_authorizer_and_the_ledger() {
+    let authorizer =
+        AuthorizerRules { dependency: None, timeout: Duration::from_millis(100), origin: Origin::NONE };
+    let engine = engine_of(Route { authorizer: Some(authorizer), ..operations() });
+    for (known, expected) in [
+        (Some(unknown()), (200, None, None)),
+        (Some(Known { telling: Telling::Answered(402), next_query: None }), (200, None, None)),
+        (None, (404, Some(Problem::NoSuchOperation), None)),
+    ] {
+        let mut flow = begin(&engine, LOOK, START);
+        assert!(matches!(flow.step(at(START)), Step::Authorize { .. }));
+        flow.on(Event::Authorized(crate::flow::Authorization::Allowed), at(START));
+        assert!(matches!(flow.step(at(START)), Step::Consult { .. }));
+        flow.on(Event::Consulted(known), at(START));
+        assert_eq!(told(&decides(flow)), expected);
+    }
+    // Who may not learns nothing, and the ledger is not asked.
+    let mut flow = begin(&engine, LOOK, START);
+    flow.step(at(START));
+    flow.on(Event::Authorized(crate::flow::Authorization::Denied), at(START));
+    assert_eq!(decides(flow).reply, Reply::Denied);
+    assert_eq!(engine.dependency(DependencyId(0)).in_flight.in_flight(), 0);
+}
+
+/// A preflight has no effect: it goes on as on any other route.
+#[test]
+fn options_is_no_operation() {
+    let engine = engine_of(operations());
+    let options = RequestFacts { method: crate::flow::Method::OtherSafe, is_open: true, ..RequestFacts::GET };
+    let (mut flow, call) = forwarded(&engine, options);
+    assert!(!call.is_once);
+    flow.on(Event::Head { attempt: ANSWER, head: head(204) }, at(START + SECOND));
+    assert_eq!(decides(flow).reply, Reply::Streamed(ANSWER));
+}
