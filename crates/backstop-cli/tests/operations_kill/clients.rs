@@ -111,7 +111,8 @@ impl Clients {
     async fn one(&self, gateway: SocketAddr) {
         while let Some(mut wanted) = self.next() {
             let (told, is_gone) = self.ask(gateway, &wanted).await;
-            let is_known = matches!(told, Some(Told::Succeeded | Told::Failed | Told::NotExecuted));
+            let is_known =
+                matches!(told, Some(Told::Succeeded | Told::Failed | Told::NotExecuted | Told::Attention));
             let is_repeated = is_known && !wanted.is_known && wanted.number % REPEATED_EACH == 0;
             if self.is_stubborn && (is_repeated || !is_known) {
                 wanted.is_known |= is_known;

@@ -1,8 +1,9 @@
 //! The lives of one gateway, each of which ends by a kill but the last, and what is found in the end.
 //!
-//! What is killed is a [`Subject`]: a policy, and how its operations come to rest and are read. Everything is bounded: the
+//! What is killed is a [`Subject`]: a policy, and how its ledger is read. Everything is bounded: the
 //! lives, the payments, the time of each life and of the whole. A gateway is ended by its pid, or ends itself.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -10,10 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backstop_lab::payments::Payments;
-use backstop_lab::payments::oracle::{Evidence, LedgerEntry, Violation, check};
+use backstop_lab::payments::oracle::{Evidence, LedgerEntry, Rule, Violation, check};
 use backstop_store::ledger::checkpoint::Checkpoint;
 use tokio::task::block_in_place;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::clients::Clients;
 use crate::support::gateway::folder;
@@ -22,6 +23,8 @@ use crate::support::{BOUND, Gateway, Policy};
 const SIGKILL: i32 = 9;
 /// How often it is looked whether a process has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
+/// How often clients that have nothing else to do ask again.
+const ASK_EVERY: Duration = Duration::from_millis(50);
 /// A random kill comes up to so long after an answer, so that it meets others on their way.
 const WITHIN_US: u64 = 3000;
 /// The most new payments in a life that ends by a kill. Clients are to be at work when it comes.
@@ -33,9 +36,6 @@ const NEW_AT_LAST: u64 = 20;
 pub trait Subject {
     /// The policy whose route `POST /payments` leads to this service.
     fn policy(&self, payments: SocketAddr) -> Policy;
-
-    /// Waits, within a bound, until no operation is on its way or being verified.
-    fn settle(&self, gateway: &Gateway) -> impl Future<Output = ()>;
 
     /// The ledger in the folder of a gateway that has stopped.
     fn ledger(&self, folder: &Path) -> Vec<LedgerEntry>;
@@ -60,8 +60,10 @@ pub struct Plan {
     pub answers: u64,
     /// Whether clients ask again for what they do not know.
     pub is_stubborn: bool,
-    /// The longest time of one life, until its end at a moment.
+    /// The longest time of one life, until its end.
     pub life: Duration,
+    /// How long, in the last life, clients go on asking for what they do not know. Whatever is followed has to end in it.
+    pub rest: Duration,
 }
 
 /// What came of it.
@@ -75,6 +77,18 @@ pub struct Report {
     pub unknown: usize,
     /// What must not be.
     pub violations: Vec<Violation>,
+}
+
+impl Report {
+    /// Which rules were broken.
+    pub fn broken(&self) -> BTreeSet<Rule> {
+        self.violations.iter().map(|violation| violation.rule).collect()
+    }
+}
+
+/// How often a gateway is killed at random: so often, or as the environment says.
+pub fn kills(usually: usize) -> usize {
+    std::env::var("BACKSTOP_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(usually)
 }
 
 /// Lives through the plan.
@@ -95,9 +109,15 @@ pub async fn run(subject: &impl Subject, payments: &Payments, plan: &Plan) -> Re
     }
     let gateway = Gateway::start_in(&folder, &policy);
     clients.start(gateway.addr, plan.clients, NEW_AT_LAST).join_all().await;
-    subject.settle(&gateway).await;
-    // What was not known is known now, and what was known is asked for once more.
-    clients.start(gateway.addr, plan.clients, 0).join_all().await;
+    // What is known is asked for once more, and what is not until it is.
+    let end = Instant::now() + plan.rest;
+    loop {
+        clients.start(gateway.addr, plan.clients, 0).join_all().await;
+        if clients.unknown() == 0 || Instant::now() >= end {
+            break;
+        }
+        sleep(ASK_EVERY).await;
+    }
     folder = gateway.stop();
     payments
         .origin()
@@ -109,7 +129,7 @@ pub async fn run(subject: &impl Subject, payments: &Payments, plan: &Plan) -> Re
         attempts: &attempts,
         effects: &payments.effects(),
         forwards: &payments.counts().forwards,
-        ledger: &subject.ledger(&folder),
+        ledger: &block_in_place(|| subject.ledger(&folder)),
     });
     let (kills, cut, unknown) = (plan.ends.len(), clients.cut(), clients.unknown());
     let _left_behind = std::fs::remove_dir_all(&folder);

@@ -11,14 +11,9 @@ use backstop_lab::payments::oracle::{LedgerEntry, Rule};
 use backstop_lab::payments::{Fault, Payments, Which, read_effects};
 use backstop_store::ledger::checkpoint::Checkpoint;
 
-use crate::lives::{End, Plan, Report, Subject, run as live};
+use crate::lives::{End, Plan, Subject, kills, run as live};
 use crate::support::gateway::folder;
-use crate::support::{Gateway, Policy, run};
-
-/// How often it is killed; three times, or as the environment says.
-fn kills() -> usize {
-    std::env::var("BACKSTOP_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(3)
-}
+use crate::support::{Policy, run};
 
 struct PassedOn;
 
@@ -29,19 +24,13 @@ impl Subject for PassedOn {
         Policy::empty().dependency("payments", payments, "").route("pay.direct", route)
     }
 
-    async fn settle(&self, _: &Gateway) {}
-
     fn ledger(&self, _: &Path) -> Vec<LedgerEntry> {
         Vec::new()
     }
 }
 
 fn plan(ends: Vec<End>, is_stubborn: bool) -> Plan {
-    Plan { ends, clients: 8, answers: 100, is_stubborn, life: Duration::from_secs(10) }
-}
-
-fn broken(report: &Report) -> BTreeSet<Rule> {
-    report.violations.iter().map(|violation| violation.rule).collect()
+    Plan { ends, clients: 8, answers: 100, is_stubborn, life: Duration::from_secs(10), rest: Duration::ZERO }
 }
 
 /// Who asks only once is never told anything wrong, however often the gateway is killed. What is lost stays lost.
@@ -50,10 +39,10 @@ fn clients_that_ask_once_are_told_the_truth_or_nothing() {
     run(async {
         let folder = folder();
         let payments = Payments::start_in(&folder).await.unwrap();
-        let report = live(&PassedOn, &payments, &plan(vec![End::Random; kills()], false)).await.unwrap();
-        assert_eq!(report.kills, kills());
-        assert!(report.cut >= kills() as u64, "each kill met somebody: {} of {}", report.cut, kills());
-        assert_eq!(broken(&report), BTreeSet::from([Rule::Unwritten]), "{report:#?}");
+        let report = live(&PassedOn, &payments, &plan(vec![End::Random; kills(3)], false)).await.unwrap();
+        assert_eq!(report.kills, kills(3));
+        assert!(report.cut >= kills(3) as u64, "each kill met somebody: {} of {}", report.cut, kills(3));
+        assert_eq!(report.broken(), BTreeSet::from([Rule::Unwritten]), "{report:#?}");
         // What is on the service's disk is what was made, once for each key.
         let effects = read_effects(&folder.join("effects.jsonl")).unwrap();
         assert_eq!(effects, payments.effects());
@@ -73,7 +62,7 @@ fn clients_that_ask_again_pay_twice_and_it_is_found() {
         for number in [1, 2, 3] {
             payments.fail(Which::key(&format!("k-{number}")).times(1), Fault::answer_lost(Then::Reset));
         }
-        let report = live(&PassedOn, &payments, &plan(vec![End::Random; kills()], true)).await.unwrap();
+        let report = live(&PassedOn, &payments, &plan(vec![End::Random; kills(3)], true)).await.unwrap();
         assert_eq!(report.unknown, 0, "{report:#?}");
         let twice: BTreeSet<&str> = report
             .violations
@@ -84,8 +73,8 @@ fn clients_that_ask_again_pay_twice_and_it_is_found() {
         assert!(BTreeSet::from(["k-1", "k-2", "k-3"]).is_subset(&twice), "{report:#?}");
         // Every fourth payment that is known is asked for once more, which this gateway takes for another one.
         assert!(twice.contains("k-0"), "{report:#?}");
-        assert!(broken(&report).contains(&Rule::ReplayDiffers), "{report:#?}");
-        assert!(!broken(&report).contains(&Rule::SuccessWithoutEffect), "{report:#?}");
+        assert!(report.broken().contains(&Rule::ReplayDiffers), "{report:#?}");
+        assert!(!report.broken().contains(&Rule::SuccessWithoutEffect), "{report:#?}");
     });
 }
 

@@ -131,7 +131,12 @@ impl<'a> Operation<'a> {
                 let is_weaker = match told {
                     Told::Succeeded | Told::NotTaken => false,
                     Told::OtherRequest => attempt.asked == first.asked,
-                    Told::Failed | Told::NotExecuted | Told::Open | Told::Missing | Told::Unreadable => true,
+                    Told::Failed
+                    | Told::NotExecuted
+                    | Told::Open
+                    | Told::Attention
+                    | Told::Missing
+                    | Told::Unreadable => true,
                 };
                 if is_weaker {
                     let what = format!("{}, after a success was heard at {at}", said(attempt));
@@ -169,7 +174,8 @@ impl<'a> Operation<'a> {
         }
         let told: Vec<(&Attempt, Told)> = self.told().collect();
         let Some(entry) = self.entries.first() else {
-            let spoken = told.iter().find(|(_, told)| matches!(told, Told::Succeeded | Told::Open));
+            let spoken =
+                told.iter().find(|(_, told)| matches!(told, Told::Succeeded | Told::Open | Told::Attention));
             if self.forwards > 0 || !self.effects.is_empty() {
                 broken.push((Rule::Unwritten, "it was sent, and the ledger does not know it".to_owned()));
             } else if let Some((attempt, _)) = spoken {

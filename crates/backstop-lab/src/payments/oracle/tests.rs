@@ -204,6 +204,7 @@ fn less_than_before() {
     for (heard, more) in [
         (unknown(), None),
         (state(409, "dispatching", "same_key"), None),
+        (state(409, "needs_attention", "same_key"), None),
         (own(409, "operation-in-progress", ""), None),
         (answer(500, "{}"), None),
         (own(422, "other-request", ""), None),

@@ -14,8 +14,10 @@ pub enum Told {
     Failed,
     /// It was not executed, or a new key may be used for it, which says the same.
     NotExecuted,
-    /// Nobody can say yet: under way, in verification, unknown, or a matter for a person.
+    /// Nobody can say yet: under way, in verification, or unknown.
     Open,
+    /// It is a matter for a person.
+    Attention,
     /// The key belongs to another request.
     OtherRequest,
     /// There is no such operation, to who looked for it.
@@ -49,16 +51,15 @@ impl Told {
         }
         match answer.retry.as_deref() {
             Some("new_key") => return Self::NotExecuted,
-            None | Some("same_key" | "same_key_only" | "never") => {}
+            None | Some("same_key" | "never") => {}
             Some(_) => return Self::Unreadable,
         }
         match answer.state.as_deref() {
             Some("succeeded") => Self::Succeeded,
             Some("failed") => Self::Failed,
             Some("not_executed") => Self::NotExecuted,
-            Some("dispatching" | "in_verification" | "unknown" | "attention" | "needs_attention") => {
-                Self::Open
-            }
+            Some("dispatching" | "in_verification" | "unknown") => Self::Open,
+            Some("needs_attention") => Self::Attention,
             Some(_) => Self::Unreadable,
             None if !executes && answer.status == 404 => Self::Missing,
             None if answer.problem.as_deref().is_some_and(|it| it.starts_with(OWN_PROBLEM)) => {
