@@ -15,7 +15,10 @@
 //! | `get` | nothing |
 //!
 //! `BACKSTOP_TEST_CLOCK` holds commands for the very start, separated by `;`: they are obeyed before anything is opened, so
-//! that a gateway can begin its life under another boot or at another date.
+//! that a gateway can begin its life under another boot or at another date. `BACKSTOP_KILL_AT` ends the process when an
+//! operation passes a moment ([`kill_at`]).
+
+pub(crate) mod kill_at;
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};

@@ -57,7 +57,7 @@ use std::time::Duration;
 use crate::admission::{Permit, Waiting};
 use crate::alternative::StandInPermit;
 use crate::composed::Gathered;
-use crate::deadline::Deadline;
+use crate::deadline::{Deadline, alternative_share, record_share};
 use crate::engine::{DependencyState, Engine, RouteState};
 use crate::failure::Cause;
 use crate::fills::FillEnd;
@@ -282,7 +282,7 @@ impl Flow {
     ) -> Self {
         let rules = &engine.route(route).rules;
         let time = facts.time_within(rules.deadline, now.mono);
-        let deadline = Deadline::new(now.mono, time, reserves(&rules.class));
+        let deadline = Deadline::with_reserve(now.mono, time, reserve(&rules.class, time));
         let (role, state) = (Role::Request, State::Admit);
         Self::new(engine, route, facts, now, entropy, trace, deadline, role, state)
     }
@@ -403,8 +403,8 @@ impl Flow {
         }
         let rules = &self.route().rules;
         let time = self.facts.time_within(rules.deadline, self.begun.mono);
-        self.deadline =
-            Deadline::new(self.begun.mono.after(self.client_waited), time, reserves(&rules.class));
+        let reserved = reserve(&rules.class, time);
+        self.deadline = Deadline::with_reserve(self.begun.mono.after(self.client_waited), time, reserved);
     }
 
     /// Whether a call is under way.
@@ -459,13 +459,15 @@ impl Drop for Flow {
     }
 }
 
-/// Whether a part of the deadline is kept for an alternative.
-const fn reserves(class: &RouteClass) -> bool {
+/// What part of the deadline is kept for what comes after the attempt.
+fn reserve(class: &RouteClass, total: Duration) -> Duration {
     match class {
-        RouteClass::Direct(_) | RouteClass::Composed(_) | RouteClass::Guarded => false,
-        RouteClass::CachedRead(cached) => cached.local_copy,
-        // What becomes of an operation is written down before it is answered.
-        RouteClass::PublicRead(_) | RouteClass::Optional(_) | RouteClass::Effect(_) => true,
+        RouteClass::Direct(_) | RouteClass::Composed(_) | RouteClass::Guarded => Duration::ZERO,
+        RouteClass::CachedRead(cached) if !cached.local_copy => Duration::ZERO,
+        RouteClass::PublicRead(_) | RouteClass::CachedRead(_) | RouteClass::Optional(_) => {
+            alternative_share(total)
+        }
+        RouteClass::Effect(_) => record_share(total),
     }
 }
 

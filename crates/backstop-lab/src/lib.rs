@@ -6,6 +6,8 @@
 //!   short one.
 //! * [`load`]: an open-loop load generator. It measures from the moment a request *should* have been sent, so a
 //!   stalled target cannot hide its own stall.
+//! * [`payments`]: a payment service that executes whatever it receives, and the oracle that holds what clients were told
+//!   against what happened.
 //! * [`shop`]: the small shop API that examples and demonstrations talk to.
 //!
 //! Nothing here is built on an HTTP library: a library repairs what it writes and what it reads, and the faults
@@ -15,5 +17,6 @@ pub mod client;
 pub mod clock;
 pub mod load;
 pub mod origin;
+pub mod payments;
 pub mod shop;
 pub mod wire;

@@ -18,6 +18,7 @@
 
 mod batch;
 mod bench;
+pub mod checkpoint;
 mod completion;
 mod history;
 mod memory;

@@ -54,6 +54,8 @@ fn serve(loaded: Loaded, printer: Printer) -> Result<(), Box<dyn std::error::Err
         let mut interrupt = signal(SignalKind::interrupt())?;
         let hangup = signal(SignalKind::hangup())?;
         #[cfg(feature = "test-hooks")]
+        crate::test_hooks::kill_at::arm()?;
+        #[cfg(feature = "test-hooks")]
         let clock = crate::test_hooks::clock()?;
         #[cfg(not(feature = "test-hooks"))]
         let clock = backstop::clock::Clock::system()?;

@@ -23,7 +23,7 @@ fn it_does_not_even_know_the_variables() {
         std::fs::File::open(path).expect(path).read_to_end(&mut bytes).expect(path);
         bytes.windows(word.len()).any(|window| window == word.as_bytes())
     };
-    for word in [SOCKET, "BACKSTOP_TEST_CLOCK"] {
+    for word in [SOCKET, "BACKSTOP_TEST_CLOCK", "BACKSTOP_KILL_AT"] {
         assert!(!holds(&plain(), word), "{word}");
         assert!(holds(env!("CARGO_BIN_EXE_backstop"), word), "the search would find {word}");
     }
@@ -40,6 +40,7 @@ fn it_ignores_the_variables() {
         .current_dir(&folder)
         .env(SOCKET, &socket)
         .env("BACKSTOP_TEST_CLOCK", "not understood")
+        .env("BACKSTOP_KILL_AT", "not understood")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

@@ -80,7 +80,25 @@ impl Gateway {
         Self::start_as(command, folder, policy, "")
     }
 
-    fn start_as(mut command: Command, folder: &Path, policy: &Policy, clock: &str) -> Self {
+    /// As [`Gateway::start_in`], of a process that ends by itself, as `kill -9` ends it, when an operation passes a moment,
+    /// such as `answer_read:3`. Its log, if it ended before it listened.
+    pub fn start_to_be_killed(folder: &Path, policy: &Policy, at: &str) -> Result<Self, Vec<String>> {
+        let mut command = Command::new(BINARY);
+        command.env("BACKSTOP_KILL_AT", at);
+        Self::try_start_as(command, folder, policy, "")
+    }
+
+    fn start_as(command: Command, folder: &Path, policy: &Policy, clock: &str) -> Self {
+        Self::try_start_as(command, folder, policy, clock)
+            .unwrap_or_else(|log| panic!("the gateway did not start: {log:#?}\n{}", policy.text()))
+    }
+
+    fn try_start_as(
+        mut command: Command,
+        folder: &Path,
+        policy: &Policy,
+        clock: &str,
+    ) -> Result<Self, Vec<String>> {
         let file = folder.join("policy.toml");
         std::fs::write(&file, policy.text()).expect("the policy file");
         let socket = folder.join("hooks");
@@ -110,15 +128,20 @@ impl Gateway {
                 Ok(line) => {
                     if let Some(rest) = line.strip_prefix(what) {
                         let address = rest.trim_end_matches("/metrics");
-                        return address.parse::<SocketAddr>().expect("an address");
+                        return Some(address.parse::<SocketAddr>().expect("an address"));
                     }
                 }
-                Err(_) => panic!("the gateway did not start: {:#?}\n{}", log.lock(), policy.text()),
+                Err(_) => return None,
             }
         };
-        let addr = found("listening on http://");
-        let admin = found("metrics on http://");
-        Self { child, folder: folder.to_owned(), handed_on: false, addr, admin, host: addr.to_string(), log }
+        let bound = found("listening on http://").and_then(|addr| Some((addr, found("metrics on http://")?)));
+        let Some((addr, admin)) = bound else {
+            let _ended_already = child.kill();
+            let _ended = child.wait();
+            return Err(log.lock().expect("the log").clone());
+        };
+        let (folder, host) = (folder.to_owned(), addr.to_string());
+        Ok(Self { child, folder, handed_on: false, addr, admin, host, log })
     }
 
     /// The hand on its clock.
@@ -211,6 +234,17 @@ impl Gateway {
     pub fn signal(&self, name: &str) {
         let sent = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status();
         assert!(sent.expect("kill").success());
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("its status")
+    }
+
+    /// Its folder, which stays. It has ended already.
+    pub fn into_folder(mut self) -> PathBuf {
+        self.handed_on = true;
+        self.folder.clone()
     }
 
     /// Waits until it has ended, within the bound.

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Behaviour, ExpectContinue, Limits, Origin, control, server};
+use super::{Arrival, Behaviour, ExpectContinue, Limits, Origin, control, observer::Observer, server};
 
 /// Settings of an origin that is not started yet.
 #[derive(Clone, Debug)]
@@ -17,6 +17,7 @@ pub struct Builder {
     expect_continue: ExpectContinue,
     default: Option<Behaviour>,
     control: Option<SocketAddr>,
+    observer: Option<Observer>,
 }
 
 impl Default for Builder {
@@ -28,6 +29,7 @@ impl Default for Builder {
             expect_continue: ExpectContinue::AtOnce,
             default: None,
             control: None,
+            observer: None,
         }
     }
 }
@@ -68,6 +70,14 @@ impl Builder {
         self
     }
 
+    /// Tells `observe` of every request when its head has arrived or has broken off. It runs on the origin's own thread and
+    /// must not block it. Default: nobody is told.
+    #[must_use]
+    pub fn observe(mut self, observe: impl Fn(Arrival<'_>) + Send + Sync + 'static) -> Self {
+        self.observer = Some(Observer::new(observe));
+        self
+    }
+
     /// Also opens the control face at `addr` (port 0 for a free one). Default: none.
     #[must_use]
     pub fn control(mut self, addr: SocketAddr) -> Self {
@@ -92,7 +102,8 @@ impl Builder {
     }
 
     async fn start_without_control(&self) -> io::Result<Origin> {
-        let shared = Arc::new(server::Shared::new(self.limits, self.raw, self.expect_continue));
+        let shared =
+            Arc::new(server::Shared::new(self.limits, self.raw, self.expect_continue, self.observer.clone()));
         if let Some(behaviour) = &self.default {
             shared.rules().set_default(behaviour.clone());
         }

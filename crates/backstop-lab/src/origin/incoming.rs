@@ -31,6 +31,8 @@ pub(crate) struct Incoming<'a> {
     read: ReadHalf<'a>,
     buffer: BytesMut,
     left: bool,
+    /// Whether what is in the buffer, if anything, is the beginning of a head that is awaited.
+    awaits_head: bool,
     connection: u64,
     journal: &'a Journal,
     limits: Limits,
@@ -38,7 +40,7 @@ pub(crate) struct Incoming<'a> {
 
 impl<'a> Incoming<'a> {
     pub(crate) fn new(read: ReadHalf<'a>, connection: u64, journal: &'a Journal, limits: Limits) -> Self {
-        Self { read, buffer: BytesMut::new(), left: false, connection, journal, limits }
+        Self { read, buffer: BytesMut::new(), left: false, awaits_head: false, connection, journal, limits }
     }
 
     /// Reads once. Cancel safe: bytes read are in the buffer.
@@ -63,6 +65,13 @@ impl<'a> Incoming<'a> {
 
     /// The next head. `None` at an orderly end between requests.
     pub(crate) async fn head(&mut self) -> Result<Option<Request>, Stop> {
+        self.awaits_head = true;
+        let head = self.next_head().await;
+        self.awaits_head = false;
+        head
+    }
+
+    async fn next_head(&mut self) -> Result<Option<Request>, Stop> {
         loop {
             if !self.buffer.is_empty() {
                 match parse_head(&self.buffer) {
@@ -89,7 +98,7 @@ impl<'a> Incoming<'a> {
                 if self.buffer.is_empty() {
                     return Ok(None);
                 }
-                self.journal.count(|stats| stats.cut_heads += 1);
+                self.journal.cut_head(&self.buffer);
                 return Err(stop);
             }
         }
@@ -181,6 +190,15 @@ impl<'a> Incoming<'a> {
             if self.fill().await.is_err() {
                 return;
             }
+        }
+    }
+}
+
+impl Drop for Incoming<'_> {
+    /// The connection was ended in the midst of a head.
+    fn drop(&mut self) {
+        if self.awaits_head && !self.buffer.is_empty() {
+            self.journal.cut_head(&self.buffer);
         }
     }
 }

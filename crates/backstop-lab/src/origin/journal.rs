@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use crate::clock::monotonic_ns;
 
-use super::{Limits, Request, Stats, connections::ConnectionRecord};
+use super::{Arrival, Limits, Request, Stats, connections::ConnectionRecord, observer::Observer};
 
 /// Most different method-and-path pairs counted apart.
 const PATHS_MAX: usize = 65_536;
@@ -42,12 +42,13 @@ pub(crate) struct Journal {
     pages: Mutex<Pages>,
     bell: watch::Sender<u64>,
     limits: Limits,
+    observer: Option<Observer>,
 }
 
 impl Journal {
-    pub(crate) fn new(limits: Limits, raw: bool) -> Self {
+    pub(crate) fn new(limits: Limits, raw: bool, observer: Option<Observer>) -> Self {
         let pages = Pages { raw, ..Pages::default() };
-        Self { pages: Mutex::new(pages), bell: watch::Sender::new(0), limits }
+        Self { pages: Mutex::new(pages), bell: watch::Sender::new(0), limits, observer }
     }
 
     fn pages(&self) -> MutexGuard<'_, Pages> {
@@ -169,8 +170,24 @@ impl Journal {
         });
     }
 
+    /// A head ended before it was whole, or was cut short by the end of its connection.
+    pub(crate) fn cut_head(&self, bytes: &[u8]) {
+        self.count(|stats| stats.cut_heads += 1);
+        if let Some(observer) = &self.observer {
+            observer.tell(Arrival::CutHead(bytes));
+        }
+    }
+
     /// A whole head arrived. Fills in the order and records the request.
     pub(crate) fn arrived(&self, request: &mut Request) -> Place {
+        let place = self.record(request);
+        if let Some(observer) = &self.observer {
+            observer.tell(Arrival::Head(request));
+        }
+        place
+    }
+
+    fn record(&self, request: &mut Request) -> Place {
         self.change(|pages| {
             request.order = pages.stats.requests;
             pages.stats.requests += 1;

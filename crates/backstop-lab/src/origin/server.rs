@@ -22,6 +22,7 @@ use super::{
     connection::serve,
     journal::Journal,
     listening::{Listening, Port},
+    observer::Observer,
     rules::Rules,
 };
 
@@ -39,9 +40,14 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(limits: Limits, raw: bool, expect_continue: ExpectContinue) -> Self {
+    pub(crate) fn new(
+        limits: Limits,
+        raw: bool,
+        expect_continue: ExpectContinue,
+        observer: Option<Observer>,
+    ) -> Self {
         Self {
-            journal: Journal::new(limits, raw),
+            journal: Journal::new(limits, raw, observer),
             limits,
             expect_continue: Mutex::new(expect_continue),
             rules: Mutex::new(Rules::new(limits.rules)),

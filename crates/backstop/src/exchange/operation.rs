@@ -9,7 +9,8 @@ use std::time::Duration;
 use backstop_engine::failure;
 use backstop_engine::flow::{Attempt, Came, Event, Known, Recorded, Telling};
 use backstop_engine::operation::{
-    self, Doubt, DurableIntent, Forwarding, IntentError, LEASE_GRACE, NotExecuted, Record, Report,
+    self, Doubt, DurableIntent, Forwarding, IntentError, LEASE_GRACE, NotExecuted, OperationId, Record,
+    Report,
 };
 use backstop_engine::policy::effect::{EffectRules, StoredBody};
 use backstop_store::ledger::redact::Keep;
@@ -29,6 +30,8 @@ use crate::operation::{Asked, Operations, Wants, schedule};
 pub(super) struct Operation {
     asked: Asked,
     hold: Hold,
+    /// The name of the operation that this request began.
+    pub(super) id: Option<OperationId>,
     /// What the ledger says, once it was asked.
     pub(super) record: Option<Box<Record>>,
     /// Until its status is asked for next, if it is followed.
@@ -36,7 +39,7 @@ pub(super) struct Operation {
     /// Whether what came of it is durable, as far as it was to be written down.
     pub(super) is_durable: bool,
     /// What was to be said, if the disk does not confirm it in time.
-    meant: Telling,
+    pub(super) meant: Telling,
 }
 
 /// What this request may still do or has to report.
@@ -61,7 +64,7 @@ pub(super) struct Answered<'a> {
 impl Operation {
     pub(super) const fn new(asked: Asked) -> Self {
         let meant = Telling::Unknown(Doubt::Reset);
-        Self { asked, hold: Hold::Nothing, record: None, next_query: None, is_durable: true, meant }
+        Self { asked, hold: Hold::Nothing, id: None, record: None, next_query: None, is_durable: true, meant }
     }
 
     fn operations(&self) -> &Arc<Operations> {
@@ -84,14 +87,18 @@ impl Operation {
         let scope = self.asked.scope(rules, route, head).ok_or_else(unwritable)?;
         let told = request.told(rules, &scope, &operations.secret);
         let now = clock.now();
-        let intent = request.intent(rules, route, scope, &told, &operations.secret, attempt.end, &now);
+        let deadline = now.mono.until(attempt.end);
+        let intent = request.intent(rules, route, scope, &told, &operations.secret, deadline);
         let lease_end = now.wall.after(intent.deadline).after(LEASE_GRACE);
         self.hold = Hold::Writing(write(operations, intent, clock));
         let Hold::Writing(writing) = &mut self.hold else { return Err(unwritable()) };
         let begun = writing.await;
         self.hold = Hold::Nothing;
         match begun {
-            Ok(Ok(Ok(Begun::New(intent)))) => self.hold = Hold::Intent(intent),
+            Ok(Ok(Ok(Begun::New(intent)))) => {
+                self.id = Some(intent.id());
+                self.hold = Hold::Intent(intent);
+            }
             Ok(Ok(Ok(Begun::Again(record)))) => {
                 let known = self.known(record, rules, clock);
                 return Err(Event::Again { attempt: attempt.id, known });

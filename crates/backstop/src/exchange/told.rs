@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
 use crate::body::ReplyBody;
 use crate::fields::{IDEMPOTENT_REPLAYED, describe_failure, prefers_async};
-use crate::operation::document::{self, address};
+use crate::operation::document::{self, Subject, address};
 use crate::own::unless_head;
 use crate::problem::MEDIA_TYPE;
 use crate::upstream::Upstream;
@@ -89,8 +89,9 @@ where
         let operation = self.operation.as_ref();
         let record = operation.and_then(|operation| operation.record.as_deref());
         let next_query = operation.and_then(|operation| operation.next_query);
-        if let Some(record) = record {
-            headers.insert(LOCATION, address(record.identity.id));
+        let id = record.map(|record| record.identity.id).or(operation.and_then(|operation| operation.id));
+        if let Some(id) = id {
+            headers.insert(LOCATION, address(id));
         }
         if let Some(seconds) = reply.retry_after_s {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
@@ -101,7 +102,13 @@ where
             if refusal.status >= 500 {
                 describe_failure(headers, refusal, &self.route.inner.shared.speaker);
             }
-            return document::problem(refusal, record, next_query, &now);
+            let subject =
+                match (record, operation.and_then(|operation| Some((operation.id?, operation.meant)))) {
+                    (Some(record), _) => Subject::Known(record, next_query, now),
+                    (None, Some((id, meant))) => Subject::Begun(id, meant),
+                    (None, None) => Subject::Other,
+                };
+            return document::problem(refusal, subject);
         }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if reply.status == 202 && prefers_async(&self.parts.headers) {

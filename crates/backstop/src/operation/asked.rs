@@ -1,10 +1,10 @@
 //! What a request asks of the ledger, as far as it is known before its caller is.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use backstop_engine::operation::{ClientKey, Fingerprint, Intent, OperationId, Schedule, Scope};
 use backstop_engine::policy::effect::{self, EffectRules, KeyForm};
-use backstop_engine::time::{Mono, Now};
 use backstop_store::ledger::Ledger;
 use http::HeaderValue;
 use http::request::Parts;
@@ -164,7 +164,7 @@ impl Request {
         }
     }
 
-    /// What is written down. `end`: the end of the whole request.
+    /// What is written down. `deadline`: until the end of the whole request.
     pub(crate) fn intent(
         &self,
         rules: &EffectRules,
@@ -172,8 +172,7 @@ impl Request {
         scope: Scope,
         told: &HeaderValue,
         secret: &Secret,
-        end: Mono,
-        now: &Now,
+        deadline: Duration,
     ) -> Intent {
         let verification = rules.verification.as_ref();
         Intent {
@@ -184,14 +183,14 @@ impl Request {
             route: route.into(),
             upstream_id: verification.map(|_| told.as_bytes().into()),
             captured: self.captured.clone(),
-            deadline: now.mono.until(end),
+            deadline,
             verify_for: verification.map_or(VERIFY_FOR, |verification| verification.schedule.deadline),
         }
     }
 }
 
 /// How long an operation is unknown that nobody can ask about, at most, before a person has to look at it.
-const VERIFY_FOR: std::time::Duration = std::time::Duration::from_secs(12 * 3600);
+const VERIFY_FOR: Duration = Duration::from_secs(12 * 3600);
 
 /// When the status of a route's operations is asked for.
 pub fn schedule(rules: &EffectRules) -> Schedule {

@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use backstop_engine::flow::Telling;
 use backstop_engine::incident::Moment;
 use backstop_engine::operation::{NextTry, OperationId, Record, State, answer};
 use backstop_engine::status::Refusal;
@@ -31,8 +32,19 @@ pub fn document(record: &Record, next_query: Option<Duration>, now: &Now) -> Byt
     Bytes::from(text)
 }
 
-/// The same as a problem. Without a record (a key that was used for another request) only the problem is said.
-pub fn problem(refusal: &Refusal, record: Option<&Record>, next_query: Option<Duration>, now: &Now) -> Bytes {
+/// Of what a problem tells.
+#[derive(Clone, Copy, Debug)]
+pub enum Subject<'a> {
+    /// An operation, as the ledger has it; and until its status is asked for next, if it is followed.
+    Known(&'a Record, Option<Duration>, Now),
+    /// One that was begun, and the ledger has not said yet what came of it.
+    Begun(OperationId, Telling),
+    /// None: the key is another request's.
+    Other,
+}
+
+/// The same as a problem.
+pub fn problem(refusal: &Refusal, subject: Subject<'_>) -> Bytes {
     // Every text is one of this program's own constants without a character that JSON would escape.
     let mut text = format!(
         r#"{{"type":"{TYPE_PREFIX}{}","title":"{}","status":{}"#,
@@ -41,10 +53,18 @@ pub fn problem(refusal: &Refusal, record: Option<&Record>, next_query: Option<Du
         refusal.status,
     );
     text.push(',');
-    match record {
-        Some(record) => members(record, next_query, now, &mut text),
+    match subject {
+        Subject::Known(record, next_query, now) => members(record, next_query, &now, &mut text),
+        Subject::Begun(id, meant) => {
+            let (state, retry) = match meant {
+                Telling::NotExecuted(why) if why.is_never_sent() => ("not_executed", "new_key"),
+                _ => ("unknown", "same_key"),
+            };
+            let _a_string_takes_everything =
+                write!(text, r#""op_id":"{id}","state":"{state}","retry":"{retry}","tracked":false"#);
+        }
         // It was certainly not sent. But a client that changed its request a little and comes with a new key may pay twice.
-        None => text.push_str(r#""retry":"never""#),
+        Subject::Other => text.push_str(r#""retry":"never""#),
     }
     text.push_str("}\n");
     Bytes::from(text)
