@@ -6,11 +6,13 @@
 //! | [`key`] | the client's key of its operation, from a field or from the content |
 //! | [`fingerprint`] | what makes two requests with one key the same request |
 //! | [`matching`] | which kind of answer one is, by the contract |
+//! | [`echo`] | whether a status answer is about this operation |
 //! | [`member`] | one member of a JSON text, as it was written |
 //!
 //! What an operation is in, and what leads on from there, is the engine's ([`backstop_engine::operation`]); the ledger keeps it
 //! ([`backstop_store::ledger`]).
 
+pub mod echo;
 pub mod fingerprint;
 pub mod key;
 pub mod matching;
