@@ -32,6 +32,7 @@ use crate::log::Decisions;
 use crate::operations::{LedgerUnusable, Operations};
 use crate::parts::PartRules;
 use crate::probe::{CannotProbe, Probe};
+use crate::reconciler::{self, Reconciler};
 use crate::router::{RouteConflict, Router};
 use crate::stack::{RouteStack, Shared};
 use crate::state::State;
@@ -56,6 +57,7 @@ pub struct Gateway {
     report: OpenReport,
     state: State,
     operations: Option<Arc<Operations>>,
+    reconciler: Option<reconciler::Settings>,
 }
 
 /// Where a gateway listens.
@@ -131,6 +133,11 @@ impl Gateway {
         let state = State::open(&store, backstop.engine(), &clock, &dependencies);
         let open = |_| Operations::open(Path::new(&*store.path), clock.now()).map(Arc::new);
         let operations = store.ledger.map(open).transpose()?;
+        let reconciler = operations.as_ref().map(|operations| {
+            let webhook = gateway.webhook.as_ref();
+            let followed = reconciler::followed(backstop.engine(), &routes, &dependencies);
+            reconciler::Settings::new(Arc::clone(operations), followed, webhook, &clock)
+        });
         let router = Router::new(&routes)?;
         let pools = dependencies.iter().map(|dependency| pool(dependency, &clock)).collect();
         let caches = Caches::new(&caches, &clock);
@@ -175,6 +182,7 @@ impl Gateway {
             report,
             state,
             operations,
+            reconciler,
         })
     }
 
@@ -204,7 +212,8 @@ impl Gateway {
     ///
     /// # Errors
     /// If a thread or a socket cannot be set up, or a thread fails: that ends the service like `shutdown`, as an error.
-    pub async fn run(self, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+    pub async fn run(mut self, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+        let reconciler = self.reconciler.take().map(Reconciler::start).transpose()?;
         let (stage, stages) = watch::channel(Stage::Serving);
         let mut crew = Crew::new();
         for number in 0..self.threads.max(1) {
@@ -247,8 +256,13 @@ impl Gateway {
         // A worker ends at once now; joining it may block for as long as one poll.
         let joined = tokio::task::spawn_blocking(move || crew.join()).await.map_err(io::Error::other)?;
         let copies = self.backstop.copies().clone();
-        let closing = move || (copies.close(CLOSE_STORE), state.close(CLOSE_STORE));
-        let (copies, state) = tokio::task::spawn_blocking(closing).await.unwrap_or_default();
+        let operations = self.operations.clone();
+        let closing = move || {
+            let follows_no_more = reconciler.is_none_or(|reconciler| reconciler.close(CLOSE_STORE));
+            let ledger = operations.is_none_or(|operations| operations.close(CLOSE_STORE));
+            (copies.close(CLOSE_STORE), state.close(CLOSE_STORE), follows_no_more && ledger)
+        };
+        let (copies, state, operations) = tokio::task::spawn_blocking(closing).await.unwrap_or_default();
         // Only now another process can take the addresses: it finds what was written, and the folder free.
         drop(self);
         if !copies {
@@ -258,6 +272,12 @@ impl Gateway {
             tracing::warn!(
                 target: "backstop::gateway",
                 "stopped before incidents and the states of breakers were on disk"
+            );
+        }
+        if !operations {
+            tracing::warn!(
+                target: "backstop::gateway",
+                "stopped before the ledger of operations was closed; what it had acknowledged is on disk"
             );
         }
         joined?;
