@@ -56,7 +56,7 @@ pub struct Gateway {
     drain: Duration,
     report: OpenReport,
     state: State,
-    operations: Option<Arc<Operations>>,
+    pub(crate) operations: Option<Arc<Operations>>,
     reconciler: Option<reconciler::Settings>,
 }
 

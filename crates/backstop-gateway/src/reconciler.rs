@@ -100,14 +100,9 @@ impl Reconciler {
     /// Starts it on a thread of its own.
     ///
     /// # Errors
-    /// If the system has no thread or no random numbers to give, or the ledger cannot be read.
+    /// If the system has no thread or no random numbers to give.
     pub(crate) fn start(settings: Settings) -> io::Result<Handle> {
-        // Routes that the policy does not name any more may have operations still.
-        let known = settings.operations.ledger.routes().wait().map_err(io::Error::other)?;
-        let all = settings.routes.iter().map(|route| &*route.name);
-        let gone = known.iter().map(|name| &**name);
-        let gone = gone.filter(|name| settings.routes.iter().all(|route| *route.name != **name));
-        let counts = Arc::new(Counts::of(all.chain(gone)));
+        let counts = Arc::new(Counts::of(settings.routes.iter().map(|route| &*route.name)));
         let id = Operations::draw_id()?;
         let seed = id.as_bytes().iter().fold(0_u64, |seed, byte| seed.rotate_left(8) ^ u64::from(*byte));
         let (stop, stopped) = watch::channel(false);
@@ -116,7 +111,7 @@ impl Reconciler {
         std::thread::Builder::new().name("backstop-reconciler".into()).spawn(move || {
             // Dropped however the thread ends.
             let _tell = tell;
-            if let Err(error) = on_own_runtime(turn::run(settings, known, counted, seed, stopped)) {
+            if let Err(error) = on_own_runtime(turn::run(settings, counted, seed, stopped)) {
                 tracing::error!(target: "backstop::operations", %error, "unknown operations are not followed");
             }
         })?;

@@ -100,12 +100,17 @@ impl Said {
         matches!(self, Said::Succeeded | Said::Failed | Said::Pending)
     }
 
-    /// Whether the status endpoint is at fault, and not what was asked.
+    /// Whether there was no answer that shows the status endpoint at work.
     pub(super) const fn is_failure(self) -> bool {
         matches!(
             self,
             Said::Nothing(
-                Why::Failed(_) | Why::TooLarge | Why::Redirect | Why::Credentials | Why::Unavailable
+                Why::Failed(_)
+                    | Why::TooLarge
+                    | Why::Redirect
+                    | Why::Credentials
+                    | Why::Unavailable
+                    | Why::NotAsked
             )
         )
     }

@@ -73,11 +73,10 @@ impl Place {
             asking.breaker.borrow_mut().answered(begun);
             false
         };
-        if let Some(counts) = self.route.counts(&self.shared) {
-            set(&counts.breaker_is_open, asking.breaker.borrow().is_open());
-            if opened {
-                add(&counts.breaker_opened);
-            }
+        let counts = self.route.counts(&self.shared);
+        set(&counts.breaker_is_open, asking.breaker.borrow().is_open());
+        if opened {
+            add(&counts.breaker_opened);
         }
         if said.is_found() {
             asking.found.borrow_mut().told_of(about.upstream_id, now);
@@ -111,7 +110,7 @@ impl Place {
         let has_good_credentials = asking.found.borrow().vouches_for(upstream_id, now);
         let shows_recent = asking.samples.borrow().as_ref().is_none_or(|samples| samples.shows_recent());
         if asking.absence.is_some() && !(has_good_credentials && shows_recent) {
-            self.route.count(&self.shared, |counts| &counts.absences_suspended);
+            add(&self.route.counts(&self.shared).absences_suspended);
         }
         Standing { has_good_credentials, shows_recent }
     }
@@ -133,7 +132,7 @@ pub(super) async fn operation(mut place: Place, claim: Claim, request: Request<F
     let begun = place.begin().await;
     let (route, shared) = (Rc::clone(&place.route), Rc::clone(&place.shared));
     let Some((now, begun)) = begun else {
-        route.count(&shared, |counts| &counts.put_back);
+        add(&route.counts(&shared).put_back);
         let report = claim.put_back(route.draw(&shared));
         let _asked_again_after_its_lease = route.record(report, &shared, shared.clock.now()).await;
         return;
@@ -143,9 +142,7 @@ pub(super) async fn operation(mut place: Place, claim: Claim, request: Request<F
     let upstream_id = identity.upstream_id.as_deref().unwrap_or_default();
     let about = About { secret: &shared.operations.secret, upstream_id, captured: Some(&identity.captured) };
     let said = place.ask(request, about, (now, begun)).await;
-    if let Some(counts) = route.counts(&shared) {
-        counts.query(said);
-    }
+    route.counts(&shared).query(said);
     let standing = (said == Said::Absent).then(|| place.standing(upstream_id));
     tracing::debug!(
         target: "backstop::operations",
@@ -181,7 +178,7 @@ pub(super) async fn sample(mut place: Place, sample: Sample, request: Request<Fu
     let secret = &place.shared.operations.secret;
     let about = About { secret, upstream_id: sample.upstream_id(), captured: None };
     let said = place.ask(request, about, (now, begun)).await;
-    let Some(counts) = place.route.counts(&place.shared) else { return };
+    let counts = place.route.counts(&place.shared);
     add(&counts.sample_queries);
     let mut samples = asking.samples.borrow_mut();
     let Some(samples) = samples.as_mut() else { return };

@@ -7,8 +7,10 @@ use super::answer::Said;
 /// What there was so far.
 #[derive(Debug)]
 pub(crate) struct Counts {
-    /// Of each route.
+    /// Of each route, in the order of the policy.
     pub(crate) routes: Box<[RouteCounts]>,
+    /// Of all routes that the policy does not name any more.
+    pub(crate) gone: RouteCounts,
     /// Turns in which all was looked after.
     pub(crate) turns: AtomicU64,
     /// Turns that the ledger ended early.
@@ -28,7 +30,7 @@ pub(crate) struct Counts {
 /// What there was of one route.
 #[derive(Debug)]
 pub(crate) struct RouteCounts {
-    /// The route, by its name.
+    /// The route, by its name; empty for those that are gone.
     #[cfg_attr(not(test), expect(dead_code, reason = "the metrics do not show it yet"))]
     pub(crate) route: Box<str>,
     /// Queries about operations by what they came to, in the order of [`RouteCounts::WORDS`].
@@ -60,6 +62,7 @@ impl Counts {
         let zero = || AtomicU64::new(0);
         Self {
             routes: routes.into_iter().map(RouteCounts::of).collect(),
+            gone: RouteCounts::of(""),
             turns: zero(),
             turns_failed: zero(),
             raised: zero(),

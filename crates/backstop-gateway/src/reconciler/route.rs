@@ -41,8 +41,8 @@ pub(super) struct Route {
     pub(super) schedule: Schedule,
     /// `None` where there is no status query.
     pub(super) asking: Option<Asking>,
-    /// Its place among the counts.
-    pub(super) index: usize,
+    /// Its place among those of the policy, if it is one.
+    index: Option<usize>,
     /// When it is looked at next.
     pub(super) next_look: Cell<Mono>,
     claimed_at: Cell<Option<Mono>>,
@@ -90,34 +90,25 @@ impl Route {
                 rules: query,
             }
         });
-        Self { schedule, asking, ..Self::without_contract(name, index) }
+        Self { schedule, asking, index: Some(index), ..Self::gone(name) }
     }
 
     /// A route that the policy does not name any more: nobody can ask for its operations.
-    pub(super) fn without_contract(name: Box<str>, index: usize) -> Self {
+    pub(super) fn gone(name: Box<str>) -> Self {
         Self {
             name,
             schedule: Schedule::default(),
             asking: None,
-            index,
+            index: None,
             next_look: Cell::default(),
             claimed_at: Cell::new(None),
             oldest_due: Cell::new(None),
         }
     }
 
-    pub(super) fn counts<'a>(&self, shared: &'a Shared) -> Option<&'a RouteCounts> {
-        shared.counts.routes.get(self.index)
-    }
-
-    pub(super) fn count(
-        &self,
-        shared: &Shared,
-        which: impl FnOnce(&RouteCounts) -> &std::sync::atomic::AtomicU64,
-    ) {
-        if let Some(counts) = self.counts(shared) {
-            add(which(counts));
-        }
+    pub(super) fn counts<'a>(&self, shared: &'a Shared) -> &'a RouteCounts {
+        let counts = &shared.counts;
+        self.index.and_then(|index| counts.routes.get(index)).unwrap_or(&counts.gone)
     }
 
     /// Claims what may be asked for now, and has it asked.
@@ -131,7 +122,7 @@ impl Route {
         let room = asking.room(now.mono);
         let is_known = self.claimed_at.get().is_some_and(|at| now.mono < at.after(EVERY));
         if room == 0 && is_known {
-            self.next_look.set(asking.next_room(now.mono));
+            self.next_look.set(asking.next_room(now.mono).min(now.mono.after(EVERY)));
             return Ok(());
         }
         let most = usize::try_from(room).unwrap_or(usize::MAX);
@@ -203,7 +194,7 @@ impl Route {
     }
 
     async fn cannot_ask(&self, claim: Claim, shared: &Shared, now: Now) -> Result<(), LedgerError> {
-        self.count(shared, |counts| &counts.not_askable);
+        add(&self.counts(shared).not_askable);
         self.record(claim.no_status_query(self.draw(shared)), shared, now).await
     }
 
@@ -219,7 +210,7 @@ impl Route {
     pub(super) async fn record(&self, report: Report, shared: &Shared, now: Now) -> Result<(), LedgerError> {
         let recorded = shared.ledger().record(report, now).await;
         if !matches!(recorded, Ok(Recorded::Changed { .. })) {
-            self.count(shared, |counts| &counts.not_recorded);
+            add(&self.counts(shared).not_recorded);
         }
         recorded.map(|_| ())
     }

@@ -5,4 +5,5 @@ mod apart;
 mod people;
 mod upstream;
 mod verdicts;
+mod wired;
 mod world;

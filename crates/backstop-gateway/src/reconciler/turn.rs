@@ -22,6 +22,9 @@ use super::entropy::Entropy;
 use super::route::{EVERY, Route};
 use crate::operations::Operations;
 
+/// After a sweep that did as much as one may.
+const AGAIN: Duration = Duration::from_millis(20);
+
 /// What all that goes on on the reconciler's thread shares.
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -50,7 +53,6 @@ impl Shared {
 /// Works until it is told to stop. What is asked then is given up: it is asked again in the next life.
 pub(super) async fn run(
     settings: Settings,
-    known: Vec<Box<str>>,
     counts: Arc<Counts>,
     seed: u64,
     mut stopped: watch::Receiver<bool>,
@@ -59,11 +61,22 @@ pub(super) async fn run(
     let entropy = Cell::new(Entropy(seed));
     let shared = Rc::new(Shared { operations, clock, counts, ended: Notify::new(), entropy });
     let caller = Caller::new(webhook, &shared);
-    let mut turns = Turns::new(routes, known, &calibration, shared, caller);
+    let work = async {
+        // Routes that the policy does not name any more may have operations still.
+        let known = shared.ledger().routes().await;
+        match known {
+            Ok(known) => Turns::new(routes, known, &calibration, shared, caller).run().await,
+            Err(error) => tracing::error!(
+                target: "backstop::operations",
+                %error,
+                "unknown operations are not followed: the ledger cannot be read"
+            ),
+        }
+    };
     tokio::select! {
         biased;
         _ = stopped.wait_for(|is_stopped| *is_stopped) => {}
-        () = turns.run() => {}
+        () = work => {}
     }
 }
 
@@ -97,7 +110,7 @@ impl Turns {
             .collect();
         for name in known {
             if routes.iter().all(|route| route.name != name) {
-                routes.push(Rc::new(Route::without_contract(name, routes.len())));
+                routes.push(Rc::new(Route::gone(name)));
                 retentions.push(Retention { content, tombstone, ..Retention::default() });
             }
         }
@@ -107,11 +120,13 @@ impl Turns {
             schedule: route.schedule,
         });
         let upkeep = upkeep.collect();
+        shared.operations.following.follows(routes.iter().map(|route| route.name.clone()));
         Self { shared, routes, upkeep, caller, next_sweep: Mono::default() }
     }
 
-    async fn run(&mut self) {
+    async fn run(mut self) {
         let mut turned = self.summary().await;
+        let mut is_told = false;
         loop {
             if turned.is_ok() {
                 turned = self.turn().await;
@@ -120,17 +135,20 @@ impl Turns {
             let wake = match &turned {
                 Ok(()) => {
                     add(&self.shared.counts.turns);
+                    is_told = false;
                     self.next(now)
                 }
                 // There is nothing to be done without a ledger.
                 Err(LedgerError::Closed) => return,
                 Err(error) => {
                     add(&self.shared.counts.turns_failed);
-                    tracing::warn!(
-                        target: "backstop::operations",
-                        %error,
-                        "unknown operations cannot be looked after just now; trying again"
-                    );
+                    if !std::mem::replace(&mut is_told, true) {
+                        tracing::warn!(
+                            target: "backstop::operations",
+                            %error,
+                            "unknown operations cannot be looked after just now; trying again each second"
+                        );
+                    }
                     now.after(EVERY)
                 }
             };
@@ -147,7 +165,7 @@ impl Turns {
         if now.mono >= self.next_sweep {
             let upkeep = Arc::clone(&self.upkeep);
             let swept = self.shared.ledger().sweep(upkeep, self.shared.bits(), now).await?;
-            self.next_sweep = now.mono.after(EVERY);
+            self.next_sweep = now.mono.after(if swept.has_more { AGAIN } else { EVERY });
             self.caller.call(swept.raised, swept.raised_left_out);
         }
         for route in &self.routes {
@@ -155,8 +173,12 @@ impl Turns {
                 route.look(&self.shared).await?;
             }
         }
+        let following = &self.shared.operations.following;
+        for route in &self.routes {
+            following.is_due(&route.name, route.oldest_due.get());
+        }
         let oldest_due = self.routes.iter().filter_map(|route| route.oldest_due.get()).min();
-        self.shared.operations.following.is_at_work(oldest_due, self.shared.clock.mono());
+        following.is_at_work(oldest_due, self.shared.clock.mono());
         Ok(())
     }
 

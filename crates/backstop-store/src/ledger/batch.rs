@@ -290,12 +290,14 @@ impl Batch<'_> {
             if let Ok(change) = operation::lease_ended(&record, draw(&record), self.epoch, now) {
                 self.change(record, &change, Actor::Time, now)?;
                 swept.lapsed += 1;
+                swept.has_more |= swept.lapsed == SWEPT as u64;
             }
         }
         for record in self.rows.overdue(now.wall, SWEPT)? {
             if let Ok(change) = operation::overdue(&record, draw(&record), self.epoch, now) {
                 self.change(record, &change, Actor::Time, now)?;
                 swept.overdue += 1;
+                swept.has_more |= swept.overdue == SWEPT as u64;
             }
         }
         for Upkeep { route, retention, .. } in upkeep {
@@ -319,6 +321,8 @@ impl Batch<'_> {
         };
         let old = self.rows.decided_before(route, before(retention.tombstone), false, SWEPT)?;
         let whole = self.rows.decided_before(route, before(retention.content), true, SWEPT)?;
+        let is_full = old.len() == SWEPT || whole.len() == SWEPT;
+        let done = swept.emptied + swept.forgotten;
         for record in old.into_iter().chain(whole) {
             match operation::retained(&record, retention, now) {
                 Keep::Whole => {}
@@ -340,6 +344,8 @@ impl Batch<'_> {
                 }
             }
         }
+        // What a date that is not believed keeps is not more to be done.
+        swept.has_more |= is_full && swept.emptied + swept.forgotten > done;
         Ok(())
     }
 

@@ -25,6 +25,8 @@ pub struct Swept {
     pub emptied: u64,
     /// Operations that were forgotten because of their age.
     pub forgotten: u64,
+    /// It did as much as one may, so there may be more: sweep again soon.
+    pub has_more: bool,
     /// When the oldest status query that nobody has claimed became due.
     pub oldest_due: Option<Mono>,
     /// Operations that came to need a person since the last sweep, whoever reported it, in order. Each is told once.

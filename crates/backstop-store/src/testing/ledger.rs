@@ -53,6 +53,7 @@ pub fn ledger_contract(backend: &mut dyn LedgerBackend) {
         routes::retention,
         routes::schedules,
         routes::raised,
+        routes::large,
         replicas::one_intent,
         replicas::leases_and_claims,
         lifetimes::leases,

@@ -60,6 +60,18 @@ fn a_route_that_hangs_keeps_no_other_waiting() {
     hangs.until(4);
     assert_eq!(hangs.requests().len(), 4, "as many as may be under way");
     assert_eq!(works.requests().len(), 40);
+    // Two minutes later it is far behind with the one and not with the other: nobody of the other's has to hear that.
+    let late = world.unknown("stuck", 200);
+    world.pass(Duration::from_secs(120));
+    let new = world.unknown("pay", 201);
+    let tracked = |route: &str, id| {
+        let (follower, now) = (world.operations.following.of(route, true), world.clock.now());
+        backstop_engine::operation::tracked(&world.record(id), &follower, world.ledger().epoch(), &now)
+            .map(|_| ())
+    };
+    let of_new = tracked("pay", new);
+    assert!(matches!(of_new, Ok(()) | Err(Untracked::NotUnknown)), "{of_new:?}");
+    assert_eq!(tracked("stuck", late), Err(Untracked::Behind));
 }
 
 /// Five failures in a row stop it; then one question tries, after a wait of half a second to a second.

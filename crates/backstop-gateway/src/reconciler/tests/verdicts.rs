@@ -103,10 +103,10 @@ fn a_question_has_its_time_and_then_says_nothing() {
 
 #[test]
 fn an_upstream_that_is_not_there_says_nothing() {
-    let gone = {
-        let upstream = Upstream::start(|_| Reply::Hang);
-        upstream.address
-    };
+    // A port that is taken and not listened on refuses.
+    let held = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    held.bind(&std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+    let gone = held.local_addr().unwrap().as_socket().unwrap();
     let other = Upstream::start(|_| Reply::Hang);
     let mut followed = pay(&other);
     followed.addresses = vec![gone.into()];

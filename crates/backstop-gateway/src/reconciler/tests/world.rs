@@ -102,15 +102,7 @@ impl World {
         number: u8,
         captured: Vec<(Box<str>, Box<str>)>,
     ) -> OperationId {
-        let now = self.clock.now();
-        let intent = Intent { captured, ..intent(route, number) };
-        let id = intent.id;
-        let Ok(Ok(Begun::New(durable))) = self.ledger().begin(intent, now).wait() else { panic!("{number}") };
-        let forwarding = durable.forward(now.mono).unwrap();
-        let at_once = Schedule { first: Duration::ZERO, ..Schedule::default() };
-        let report = forwarding.unknown(Doubt::Timeout, at_once.draw(0));
-        let _changed = self.ledger().record(report, now).wait().unwrap();
-        id
+        lose_with(self.ledger(), Intent { captured, ..intent(route, number) }, self.clock.now())
     }
 
     pub(crate) fn record(&self, id: OperationId) -> Record {
@@ -145,6 +137,20 @@ impl World {
         let (record, now) = (self.record(id), self.clock.now());
         backstop_engine::operation::tracked(&record, &follower, self.ledger().epoch(), &now)
     }
+}
+
+/// Begins an operation and loses its answer.
+pub(crate) fn lose(ledger: &dyn Ledger, route: &str, number: u8, now: Now) -> OperationId {
+    lose_with(ledger, intent(route, number), now)
+}
+
+fn lose_with(ledger: &dyn Ledger, intent: Intent, now: Now) -> OperationId {
+    let id = intent.id;
+    let Ok(Ok(Begun::New(durable))) = ledger.begin(intent, now).wait() else { panic!("{id}") };
+    let forwarding = durable.forward(now.mono).unwrap();
+    let at_once = Schedule { first: Duration::ZERO, ..Schedule::default() };
+    let _changed = ledger.record(forwarding.unknown(Doubt::Timeout, at_once.draw(0)), now).wait().unwrap();
+    id
 }
 
 /// Waits for something, within a bound.

@@ -130,3 +130,17 @@ pub(super) fn raised(backend: &mut dyn LedgerBackend) {
     assert!(matches!(recorded, Ok(Recorded::Changed { from: was, .. }) if was == from));
     assert_eq!(sweep(3603), (vec![raised(2, Attention::Contradicted, 3602)], 0));
 }
+
+/// 256 at once; a sweep that did so many says that there may be more.
+pub(super) fn large(backend: &mut dyn LedgerBackend) {
+    let ledger = backend.fresh(now(0));
+    (0..=255).for_each(|number| drop(begin(&*ledger, number, now(0))));
+    let sweep = |at| {
+        let swept = ledger.sweep(upkeep(), 7, now(at)).wait().unwrap_or_default();
+        (swept.lapsed, swept.overdue, swept.has_more)
+    };
+    assert_eq!(sweep(100), (256, 0, true));
+    assert_eq!(sweep(100), (0, 0, false));
+    assert_eq!(sweep(3600), (0, 256, true));
+    assert_eq!(sweep(3600), (0, 0, false));
+}
