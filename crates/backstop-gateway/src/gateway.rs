@@ -32,6 +32,7 @@ use crate::log::Decisions;
 use crate::operations::{self, LedgerUnusable, Operations};
 use crate::parts::PartRules;
 use crate::probe::{CannotProbe, Probe};
+use crate::reconciler::{self, Reconciler};
 use crate::router::{RouteConflict, Router};
 use crate::stack::{RouteStack, Shared};
 use crate::state::State;
@@ -55,7 +56,8 @@ pub struct Gateway {
     drain: Duration,
     report: OpenReport,
     state: State,
-    operations: Option<Arc<Operations>>,
+    pub(crate) operations: Option<Arc<Operations>>,
+    reconciler: Option<reconciler::Settings>,
 }
 
 /// Where a gateway listens.
@@ -131,6 +133,11 @@ impl Gateway {
         let state = State::open(&store, backstop.engine(), &clock, &dependencies);
         let open = |_| operations::open(Path::new(&*store.path), clock.now()).map(Arc::new);
         let operations = store.ledger.map(open).transpose()?;
+        let reconciler = operations.as_ref().map(|operations| {
+            let webhook = gateway.webhook.as_ref();
+            let followed = reconciler::followed(backstop.engine(), &routes, &dependencies);
+            reconciler::Settings::new(Arc::clone(operations), followed, webhook, &clock)
+        });
         let router = Router::new(&routes)?;
         let pools = dependencies.iter().map(|dependency| pool(dependency, &clock)).collect();
         let caches = Caches::new(&caches, &clock);
@@ -176,6 +183,7 @@ impl Gateway {
             report,
             state,
             operations,
+            reconciler,
         })
     }
 
@@ -205,7 +213,8 @@ impl Gateway {
     ///
     /// # Errors
     /// If a thread or a socket cannot be set up, or a thread fails: that ends the service like `shutdown`, as an error.
-    pub async fn run(self, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+    pub async fn run(mut self, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+        let reconciler = self.reconciler.take().map(Reconciler::start).transpose()?;
         let (stage, stages) = watch::channel(Stage::Serving);
         let mut crew = Crew::new();
         for number in 0..self.threads.max(1) {
@@ -251,10 +260,11 @@ impl Gateway {
         let copies = self.backstop.copies().clone();
         let operations = self.operations.clone();
         let closing = move || {
+            let follows_no_more = reconciler.is_none_or(|reconciler| reconciler.close(CLOSE_STORE));
             let ledger = operations.is_none_or(|operations| operations.ledger.close(CLOSE_STORE));
-            (copies.close(CLOSE_STORE), state.close(CLOSE_STORE), ledger)
+            (copies.close(CLOSE_STORE), state.close(CLOSE_STORE), follows_no_more && ledger)
         };
-        let (copies, state, ledger) = tokio::task::spawn_blocking(closing).await.unwrap_or_default();
+        let (copies, state, operations) = tokio::task::spawn_blocking(closing).await.unwrap_or_default();
         // Only now another process can take the addresses: it finds what was written, and the folder free.
         drop(self);
         if !copies {
@@ -266,10 +276,10 @@ impl Gateway {
                 "stopped before incidents and the states of breakers were on disk"
             );
         }
-        if !ledger {
+        if !operations {
             tracing::warn!(
                 target: "backstop::gateway",
-                "stopped before every outcome was in the ledger: those are unknown when it is started again"
+                "stopped before the ledger of operations was closed; what it had acknowledged is on disk"
             );
         }
         joined?;

@@ -36,6 +36,7 @@ mod metrics;
 mod operations;
 mod parts;
 mod probe;
+mod reconciler;
 mod router;
 mod stack;
 mod state;

@@ -13,6 +13,7 @@ mod path;
 use std::path::Path;
 use std::sync::Arc;
 
+use backstop::operation::Successes;
 use backstop::operation::following::Following;
 use backstop_engine::operation::OperationId;
 use backstop_engine::time::Now;
@@ -57,7 +58,8 @@ pub(crate) fn open(folder: &Path, now: Now) -> Result<Operations, LedgerUnusable
     let entropy = u64::from_ne_bytes(key_file::random().map_err(LedgerUnusable::Random)?);
     let options = LedgerOptions { on_failed_disk: Arc::new(end_at_once), ..LedgerOptions::default() };
     let ledger = sqlite::open(folder, options, entropy, now)?;
-    Ok(Operations { ledger: Arc::new(ledger), secret, following: Following::default() })
+    let (following, successes) = (Following::default(), Successes::default());
+    Ok(Operations { ledger: Arc::new(ledger), secret, following, successes })
 }
 
 /// A name for an operation that nobody can guess.

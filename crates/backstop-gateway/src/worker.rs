@@ -93,7 +93,7 @@ impl Worker {
 }
 
 /// Runs something to its end on a runtime of this thread, and drops whatever it has begun besides.
-fn on_own_runtime<F: Future>(work: F) -> std::io::Result<F::Output> {
+pub(crate) fn on_own_runtime<F: Future>(work: F) -> std::io::Result<F::Output> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = LocalSet::new();
     let output = local.block_on(&runtime, work);

@@ -61,5 +61,6 @@ pub use settings::{
     Address, AuthorizerSettings, CacheSettings, CorsSettings, DependencySettings, EvidenceSettings,
     GatewaySettings, HeaderEdits, HostHeader, HostPattern, IpRange, Ledger, Limits, MatchRule, Method,
     PartSettings, ProbeSettings, RouteLimits, RouteSettings, Segment, StoreSettings, Template,
+    WebhookSettings,
 };
 pub use source::{Disk, FileSource, NoFiles, Source, SourceMap};

@@ -33,6 +33,17 @@ pub struct GatewaySettings {
     pub buffer_memory: u64,
     /// How long a graceful stop may take before what is left is cut. Default 10 s.
     pub drain: Duration,
+    /// Who is told of operations that need a person, beside the log.
+    pub webhook: Option<WebhookSettings>,
+}
+
+/// `attention.webhook`: who is told with a POST, plain HTTP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookSettings {
+    /// Where it listens.
+    pub address: Address,
+    /// The path, maybe with a query.
+    pub path: Box<str>,
 }
 
 impl GatewaySettings {

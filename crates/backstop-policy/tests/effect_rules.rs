@@ -217,6 +217,9 @@ fn absence_says_that_nothing_was_executed_only_with_the_whole_rule() {
     told(&whole.replace(", calibrate = { must_see_within = \"5m\" }", ""), &[Code::AbsenceNotWhole]);
     told(&format!("{whole}\n{}", query("absent = [{ status = 404 }]")), &[Code::AbsenceNotWhole]);
     told(&format!("{whole}\n{}", query("absent = []")), &[Code::AbsenceNotWhole]);
+    let times = |count: u8| whole.replace("settle", &format!("confirmations = {count}, settle"));
+    told(&times(1), &[Code::AbsenceNotWhole]);
+    told(&times(2), &[]);
     told(&format!("{whole}\n{}", query("")), &[Code::AbsenceNotWhole]);
     told(&query("absent = [{ status = 404 }]"), &[Code::BareAbsence]);
     let asks = whole.replace("not_executed", "attention");

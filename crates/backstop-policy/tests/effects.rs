@@ -221,3 +221,17 @@ fn a_ledger_is_kept_where_a_route_has_operations() {
     says_with_all_classes(&("[store]\nledger = \"sqlite\"\n".to_owned() + &effect("")), &[]);
     says_with_all_classes("[store]\nledger = \"sqlite\"\n", &[Code::UnusedLedger]);
 }
+
+/// Who is called is the process's to say: a person looks at all routes.
+#[test]
+fn a_webhook_is_told_of_operations_that_need_a_person() {
+    let webhook = |url: &str| {
+        let gateway = "[gateway]\nlisten = \"127.0.0.1:8080\"\nin_flight = 1000\n";
+        loaded(&format!("{gateway}attention = {{ webhook = \"{url}\" }}\n{}", effect(""))).gateway.webhook
+    };
+    let told = webhook("http://pager.internal:9100/hooks/backstop?team=pay").unwrap();
+    assert_eq!((&*told.address.host, told.address.port), ("pager.internal", 9100));
+    assert_eq!(&*told.path, "/hooks/backstop?team=pay");
+    assert_eq!(&*webhook("http://pager.internal").unwrap().path, "/");
+    assert_eq!(loaded(&effect("")).gateway.webhook, None);
+}

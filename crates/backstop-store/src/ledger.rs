@@ -30,16 +30,18 @@ mod rows;
 pub mod sqlite;
 mod standing;
 mod thread;
+mod upkeep;
 mod writer;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use backstop_engine::operation::{
-    Claim, ClientKey, Decision, DurableIntent, Epoch, Intent, IntentError, OperationId, Record, Refused,
-    Report, Retention, Scope, State,
+    ClientKey, Decision, DurableIntent, Epoch, Intent, IntentError, OperationId, Record, Refused, Report,
+    Scope, State,
 };
-use backstop_engine::time::{Mono, Now};
+use backstop_engine::time::Now;
 
 pub use bench::{BenchReport, bench};
 pub use completion::{Completion, LedgerError};
@@ -49,6 +51,7 @@ pub use options::{LedgerOptions, OnFailedDisk};
 pub use rows::{Filter, Rows, RowsError};
 pub use standing::{LedgerStanding, StateCount};
 pub use thread::ThreadLedger;
+pub use upkeep::{Claimed, Raised, Swept, Upkeep};
 
 /// What a key led to.
 #[derive(Debug)]
@@ -85,21 +88,6 @@ pub enum Recorded {
     Unheard,
 }
 
-/// What a sweep did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Swept {
-    /// Operations that are unknown now because their owner did not say in time what came of them.
-    pub lapsed: u64,
-    /// Unknown operations that need a person now.
-    pub overdue: u64,
-    /// Answers whose content was dropped because of its age.
-    pub emptied: u64,
-    /// Operations that were forgotten because of their age.
-    pub forgotten: u64,
-    /// When the oldest status query that nobody has claimed became due.
-    pub oldest_due: Option<Mono>,
-}
-
 /// An operation with its history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
@@ -128,13 +116,18 @@ pub trait Ledger: fmt::Debug + Send + Sync {
     /// The operation of a client's key. `None` if there is none in this scope. It wakes its verification, and begins nothing.
     fn find(&self, scope: Scope, key: ClientKey, now: Now) -> Completion<Option<Box<Record>>>;
 
-    /// Claims up to `most` operations whose status is to be asked for, those that are due longest first. `query_timeout`
-    /// bounds each query, and with it the lease.
-    fn claim(&self, most: usize, query_timeout: Duration, now: Now) -> Completion<Vec<Claim>>;
+    /// Claims up to `most` operations of a route whose status is to be asked for, those that are due longest first.
+    /// `query_timeout` bounds each query, and with it the lease. By route, so that one whose upstream cannot be asked keeps
+    /// nobody else waiting.
+    fn claim(&self, route: &str, most: usize, query_timeout: Duration, now: Now) -> Completion<Claimed>;
 
     /// Does what time alone makes necessary: leases, deadlines, retention. To be called about once a second; bounded in what
-    /// it does at once, so a large backlog takes several calls. `entropy`: 64 random bits.
-    fn sweep(&self, retention: Retention, entropy: u64, now: Now) -> Completion<Swept>;
+    /// it does at once, so a large backlog takes several calls. Of a route that is not named everything is kept. `entropy`: 64
+    /// random bits.
+    fn sweep(&self, upkeep: Arc<[Upkeep]>, entropy: u64, now: Now) -> Completion<Swept>;
+
+    /// The routes of all operations, by name, in order. It reads all of them: for a start, not for every second.
+    fn routes(&self) -> Completion<Vec<Box<str>>>;
 
     /// Operations for an operator to look at, oldest first.
     fn list(&self, filter: Filter) -> Completion<Vec<Record>>;

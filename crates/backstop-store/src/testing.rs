@@ -10,5 +10,5 @@ mod samples;
 
 pub use contract::{Backend, contract};
 pub use fake::FakeMedium;
-pub use ledger::{LedgerBackend, begin, forward, intent, kept, ledger_contract, unknown};
+pub use ledger::{LedgerBackend, ROUTE, begin, forward, intent, kept, ledger_contract, unknown, upkeep};
 pub use samples::{block_on, copy, headers, key, now, now_in_boot};

@@ -5,12 +5,12 @@
 use std::time::Duration;
 
 use backstop_engine::operation::{
-    Claim, Decision, Doubt, Fingerprint, Forwarding, NotExecuted, Refusal, Retention, Schedule, Standing,
+    Claim, Decision, Doubt, Fingerprint, Forwarding, NotExecuted, Refusal, Schedule, Standing,
 };
 use backstop_engine::time::Now;
 use backstop_store::ledger::sqlite::SqliteRows;
 use backstop_store::ledger::{Begun, Filter, Ledger, LedgerOptions, MemoryRows, Resolution, ThreadLedger};
-use backstop_store::testing::{intent, kept, now};
+use backstop_store::testing::{ROUTE, intent, kept, now, upkeep};
 use proptest::prelude::*;
 
 const KEYS: u8 = 4;
@@ -83,9 +83,9 @@ impl Side {
                 format!("{:?}", self.ledger.record(report, now).wait())
             }
             Op::Claim(most) => {
-                let claims = self.ledger.claim(most, Duration::from_secs(2), now).wait().unwrap();
-                let text = format!("{claims:?}");
-                self.claims.extend(claims);
+                let claimed = self.ledger.claim(ROUTE, most, Duration::from_secs(2), now).wait().unwrap();
+                let text = format!("{claimed:?}");
+                self.claims.extend(claimed.claims);
                 text
             }
             Op::Answer(which, what) => {
@@ -101,7 +101,7 @@ impl Side {
                 };
                 format!("{:?}", self.ledger.record(report, now).wait())
             }
-            Op::Sweep => format!("{:?}", self.ledger.sweep(Retention::default(), 3, now).wait()),
+            Op::Sweep => format!("{:?}", self.ledger.sweep(upkeep(), 3, now).wait()),
             Op::Look(key) => {
                 let intent = intent(key);
                 format!("{:?}", self.ledger.look(intent.scope, intent.id, now).wait())

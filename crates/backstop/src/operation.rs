@@ -6,6 +6,7 @@
 //! | [`key`] | the client's key of its operation, from a field or from the content |
 //! | [`fingerprint`] | what makes two requests with one key the same request |
 //! | [`matching`] | which kind of answer one is, by the contract |
+//! | [`echo`] | whether a status answer is about this operation |
 //! | [`member`] | one member of a JSON text, as it was written |
 //! | [`asked`](Asked) | what a request asks of the ledger |
 //! | [`following`] | whether "in verification" is true |
@@ -16,6 +17,7 @@
 
 mod asked;
 pub mod document;
+pub mod echo;
 pub mod fingerprint;
 pub mod following;
 pub mod key;
@@ -23,5 +25,5 @@ pub mod matching;
 pub mod member;
 pub mod secret;
 
-pub(crate) use asked::Wants;
-pub use asked::{Asked, NotAsked, Operations, schedule};
+pub use asked::{Asked, NotAsked, Operations, Successes};
+pub(crate) use asked::{Wants, schedule};

@@ -3,7 +3,7 @@
 use backstop_engine::policy::Mode;
 
 use crate::default;
-use crate::settings::{GatewaySettings, Ledger, Limits, RouteLimits, StoreSettings};
+use crate::settings::{GatewaySettings, Ledger, Limits, RouteLimits, StoreSettings, WebhookSettings};
 use crate::shape::{GatewayTable, LimitsTable, RouteLimitsTable, StoreTable};
 
 pub(super) fn gateway(table: Option<&GatewayTable>) -> GatewaySettings {
@@ -23,6 +23,11 @@ pub(super) fn gateway(table: Option<&GatewayTable>) -> GatewaySettings {
         limits: limits(table.limits.as_ref().map(|limits| &limits.value)),
         buffer_memory: table.buffer_memory.as_ref().map_or(default::BUFFER_MEMORY, |size| size.value.0),
         drain: table.drain.as_ref().map_or(default::DRAIN, |drain| drain.value.0),
+        webhook: table
+            .attention
+            .as_ref()
+            .and_then(|attention| attention.value.webhook.as_ref())
+            .map(|url| WebhookSettings { address: url.value.address.clone(), path: url.value.path.clone() }),
     };
     table.map_or_else(
         || GatewaySettings {
@@ -36,6 +41,7 @@ pub(super) fn gateway(table: Option<&GatewayTable>) -> GatewaySettings {
             limits: limits(None),
             buffer_memory: default::BUFFER_MEMORY,
             drain: default::DRAIN,
+            webhook: None,
         },
         get,
     )

@@ -2,7 +2,9 @@
 
 use crate::read::Need::{Contract, Default, Required};
 use crate::read::{List, OneOrMany, table};
-use crate::value::{Count, HeadSize, IpRange, Listen, ModeChoice, Name, PositiveSize, PositiveTime, Threads};
+use crate::value::{
+    AuthorizerUrl, Count, HeadSize, IpRange, Listen, ModeChoice, Name, PositiveSize, PositiveTime, Threads,
+};
 
 table! {
     /// The process as a whole: where it listens and what it takes at most.
@@ -37,9 +39,21 @@ table! {
         "buffer_memory" buffer_memory: PositiveSize = Default("`\"256 MiB\"`");
         /// How long a graceful stop may take before what is left is cut. No route's `deadline` may be longer.
         "drain" drain: PositiveTime = Default("`\"10s\"`");
+        /// Who is called when an operation of a route of the class `effect` needs a person.
+        "attention" attention: AttentionTable = Default("the log alone");
     }
     later {
         "tls" => "TLS to clients";
+    }
+}
+
+table! {
+    /// Who is called when an operation needs a person. Each is a line in the log too, and what the webhook does not take in four
+    /// tries is there alone.
+    struct AttentionTable {
+        /// Where it is told with a POST: `http://HOST:PORT/PATH`. It gets a JSON object with `operation`, `route`, `why`, `created`
+        /// and `since`: nothing of the request, and not its key. Any 2xx confirms it.
+        "webhook" webhook: AuthorizerUrl = Default("none");
     }
 }
 

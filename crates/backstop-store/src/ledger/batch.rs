@@ -1,17 +1,18 @@
 //! What one command does within a transaction, and who is told after it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use backstop_engine::operation::{
     self, Begin, Change, ClientKey, Decision, Epoch, Fence, Intent, IntentError, Keep, OperationId,
     PendingClaim, PendingIntent, Record, Refused, Report, Retention, Schedule, Scope, State,
 };
-use backstop_engine::time::Now;
+use backstop_engine::time::{Mono, Now};
 
 use super::completion::{Completes, LedgerError};
 use super::history::{Actor, HistoryEvent, Resolution};
 use super::rows::{Filter, Rows, RowsError};
-use super::{Begun, Recorded, Shown, Swept};
+use super::{Begun, Claimed, Raised, Recorded, Shown, Swept, Upkeep};
 
 /// The most rows of each kind that one sweep changes.
 const SWEPT: usize = 256;
@@ -23,8 +24,9 @@ pub(super) enum Work {
     Record(Box<Report>, Now),
     Look(Scope, OperationId, Now),
     Find(Scope, ClientKey, Now),
-    Claim(usize, Duration, Now),
-    Sweep(Retention, u64, Now),
+    Claim(Box<str>, usize, Duration, Now),
+    Sweep(Arc<[Upkeep]>, u64, Now),
+    Routes,
     List(Filter),
     Show(OperationId),
     Resolve(OperationId, Decision, Resolution, Now),
@@ -36,8 +38,9 @@ pub(super) enum Done {
     Begun(Completes<Result<Begun, IntentError>>),
     Recorded(Completes<Recorded>),
     Looked(Completes<Option<Box<Record>>>),
-    Claimed(Completes<Vec<operation::Claim>>),
+    Claimed(Completes<Claimed>),
     Swept(Completes<Swept>),
+    Routes(Completes<Vec<Box<str>>>),
     Listed(Completes<Vec<Record>>),
     Shown(Completes<Option<Shown>>),
 }
@@ -58,8 +61,9 @@ pub(super) enum Answer {
     NoRoom,
     Recorded(Recorded),
     Looked(Option<Box<Record>>),
-    Claimed(Vec<PendingClaim>),
+    Claimed(Vec<PendingClaim>, Option<Mono>),
     Swept(Swept),
+    Routes(Vec<Box<str>>),
     Listed(Vec<Record>),
     Shown(Option<Box<Shown>>),
 }
@@ -73,9 +77,11 @@ impl Done {
             (Done::Begun(done), Answer::NotAnIntent(error)) => done.with(Ok(Err(error))),
             (Done::Recorded(done), Answer::Recorded(recorded)) => done.with(Ok(recorded)),
             (Done::Looked(done), Answer::Looked(record)) => done.with(Ok(record)),
-            (Done::Claimed(done), Answer::Claimed(claims)) => {
-                done.with(Ok(claims.into_iter().map(PendingClaim::committed).collect()));
+            (Done::Claimed(done), Answer::Claimed(claims, oldest_due)) => {
+                let claims = claims.into_iter().map(PendingClaim::committed).collect();
+                done.with(Ok(Claimed { claims, oldest_due }));
             }
+            (Done::Routes(done), Answer::Routes(routes)) => done.with(Ok(routes)),
             (Done::Swept(done), Answer::Swept(swept)) => done.with(Ok(swept)),
             (Done::Listed(done), Answer::Listed(records)) => done.with(Ok(records)),
             (Done::Shown(done), Answer::Shown(shown)) => done.with(Ok(shown.map(|shown| *shown))),
@@ -93,6 +99,7 @@ impl Done {
             Done::Looked(done) => done.with(Err(error)),
             Done::Claimed(done) => done.with(Err(error)),
             Done::Swept(done) => done.with(Err(error)),
+            Done::Routes(done) => done.with(Err(error)),
             Done::Listed(done) => done.with(Err(error)),
             Done::Shown(done) => done.with(Err(error)),
         }
@@ -114,6 +121,8 @@ pub(super) struct Tally {
     pub(super) states: [i64; 6],
     pub(super) refused: Vec<Refused>,
     pub(super) contradicted: u64,
+    /// What came to need a person.
+    pub(super) raised: Vec<Raised>,
     pub(super) no_room: u64,
     pub(super) oldest: Option<[Option<backstop_engine::time::Wall>; 2]>,
 }
@@ -133,8 +142,9 @@ impl Batch<'_> {
             Work::Record(report, now) => self.record(report, now).map(Answer::Recorded),
             Work::Look(scope, id, now) => self.look(scope, *id, now).map(Answer::Looked),
             Work::Find(scope, key, now) => self.find(scope, key, now).map(Answer::Looked),
-            Work::Claim(most, query_timeout, now) => self.claim(*most, *query_timeout, now),
-            Work::Sweep(retention, entropy, now) => self.sweep(retention, *entropy, now).map(Answer::Swept),
+            Work::Claim(route, most, query_timeout, now) => self.claim(route, *most, *query_timeout, now),
+            Work::Sweep(upkeep, entropy, now) => self.sweep(upkeep, *entropy, now).map(Answer::Swept),
+            Work::Routes => self.rows.routes().map(Answer::Routes),
             Work::List(filter) => self.rows.list(filter).map(Answer::Listed),
             Work::Show(id) => self.show(*id).map(Answer::Shown),
             Work::Resolve(id, decision, by, now) => {
@@ -230,6 +240,7 @@ impl Batch<'_> {
         self.tally.count(change.from, -1);
         self.tally.count(change.to(), 1);
         self.tally.contradicted += u64::from(change.is_contradiction());
+        self.tally.raised.extend(Raised::of(record));
         let event = HistoryEvent { at: now.wall, actor, from: change.from, to: change.to() };
         self.rows.note(record.identity.id, &event)
     }
@@ -256,9 +267,15 @@ impl Batch<'_> {
         Ok(Some(Box::new(record)))
     }
 
-    fn claim(&mut self, most: usize, query_timeout: Duration, now: &Now) -> Result<Answer, RowsError> {
+    fn claim(
+        &mut self,
+        route: &str,
+        most: usize,
+        query_timeout: Duration,
+        now: &Now,
+    ) -> Result<Answer, RowsError> {
         let mut claims = Vec::new();
-        for record in self.rows.due(now.mono, most.min(SWEPT))? {
+        for record in self.rows.due(route, now.mono, most.min(SWEPT))? {
             let fence = record.progress.fence();
             if let Ok(claim) = operation::claim(record, query_timeout, self.epoch, now)
                 && self.update(claim.record(), fence)?
@@ -266,37 +283,54 @@ impl Batch<'_> {
                 claims.push(claim);
             }
         }
-        Ok(Answer::Claimed(claims))
+        let oldest_due = self.rows.oldest_due_of(route)?;
+        Ok(Answer::Claimed(claims, oldest_due))
     }
 
-    fn sweep(&mut self, retention: &Retention, entropy: u64, now: &Now) -> Result<Swept, RowsError> {
+    fn sweep(&mut self, upkeep: &[Upkeep], entropy: u64, now: &Now) -> Result<Swept, RowsError> {
         let mut swept = Swept::default();
-        let draw = |record: &Record| Schedule::default().draw(Draws::of(entropy, record).bits());
+        let draw = |record: &Record| {
+            let mut of_route = upkeep.iter().filter(|upkeep| upkeep.route == record.identity.route);
+            let schedule = of_route.next().map_or_else(Schedule::default, |upkeep| upkeep.schedule);
+            schedule.draw(Draws::of(entropy, record).bits())
+        };
         for record in self.rows.lapsed(now.mono, SWEPT)? {
             if let Ok(change) = operation::lease_ended(&record, draw(&record), self.epoch, now) {
                 self.change(record, &change, Actor::Time, now)?;
                 swept.lapsed += 1;
+                swept.has_more |= swept.lapsed == SWEPT as u64;
             }
         }
         for record in self.rows.overdue(now.wall, SWEPT)? {
             if let Ok(change) = operation::overdue(&record, draw(&record), self.epoch, now) {
                 self.change(record, &change, Actor::Time, now)?;
                 swept.overdue += 1;
+                swept.has_more |= swept.overdue == SWEPT as u64;
             }
         }
-        self.retain(retention, now, &mut swept)?;
+        for Upkeep { route, retention, .. } in upkeep {
+            self.retain(route, retention, now, &mut swept)?;
+        }
         swept.oldest_due = self.rows.oldest_due()?;
         self.tally.oldest = Some([self.rows.oldest("unknown")?, self.rows.oldest("attention")?]);
         Ok(swept)
     }
 
-    fn retain(&mut self, retention: &Retention, now: &Now, swept: &mut Swept) -> Result<(), RowsError> {
+    fn retain(
+        &mut self,
+        route: &str,
+        retention: &Retention,
+        now: &Now,
+        swept: &mut Swept,
+    ) -> Result<(), RowsError> {
         let before = |age: Duration| {
             let age = i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
             backstop_engine::time::Wall::from_unix_ns(now.wall.as_unix_ns().saturating_sub(age))
         };
-        let old = self.rows.decided_before(before(retention.tombstone), false, SWEPT)?;
-        let whole = self.rows.decided_before(before(retention.content), true, SWEPT)?;
+        let old = self.rows.decided_before(route, before(retention.tombstone), false, SWEPT)?;
+        let whole = self.rows.decided_before(route, before(retention.content), true, SWEPT)?;
+        let is_full = old.len() == SWEPT || whole.len() == SWEPT;
+        let done = swept.emptied + swept.forgotten;
         for record in old.into_iter().chain(whole) {
             match operation::retained(&record, retention, now) {
                 Keep::Whole => {}
@@ -318,6 +352,8 @@ impl Batch<'_> {
                 }
             }
         }
+        // What a date that is not believed keeps is not more to be done.
+        swept.has_more |= is_full && swept.emptied + swept.forgotten > done;
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Rows in memory, for tests: nothing survives the process. Several ledgers may share them, one transaction after the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use backstop_engine::operation::{ClientKey, Epoch, Fence, OperationId, Record, Scope, State};
@@ -138,9 +138,10 @@ impl Rows for MemoryRows {
         Ok(self.kept().history.get(&id).cloned().unwrap_or_default())
     }
 
-    fn due(&mut self, at: Mono, most: usize) -> Result<Vec<Record>, RowsError> {
-        let mut due =
-            self.kept().all(usize::MAX, |record| record.progress.due().is_some_and(|due| due <= at));
+    fn due(&mut self, route: &str, at: Mono, most: usize) -> Result<Vec<Record>, RowsError> {
+        let mut due = self.kept().all(usize::MAX, |record| {
+            *record.identity.route == *route && record.progress.due().is_some_and(|due| due <= at)
+        });
         due.sort_by_key(|record| record.progress.due());
         due.truncate(most);
         Ok(due)
@@ -148,6 +149,18 @@ impl Rows for MemoryRows {
 
     fn oldest_due(&mut self) -> Result<Option<Mono>, RowsError> {
         Ok(self.kept().records.values().filter_map(|record| record.progress.due()).min())
+    }
+
+    fn oldest_due_of(&mut self, route: &str) -> Result<Option<Mono>, RowsError> {
+        let kept = self.kept();
+        let of_route = kept.records.values().filter(|record| *record.identity.route == *route);
+        Ok(of_route.filter_map(|record| record.progress.due()).min())
+    }
+
+    fn routes(&mut self) -> Result<Vec<Box<str>>, RowsError> {
+        let kept = self.kept();
+        let routes: BTreeSet<_> = kept.records.values().map(|record| &record.identity.route).collect();
+        Ok(routes.into_iter().cloned().collect())
     }
 
     fn lapsed(&mut self, at: Mono, most: usize) -> Result<Vec<Record>, RowsError> {
@@ -164,12 +177,19 @@ impl Rows for MemoryRows {
         }))
     }
 
-    fn decided_before(&mut self, at: Wall, has_content: bool, most: usize) -> Result<Vec<Record>, RowsError> {
+    fn decided_before(
+        &mut self,
+        route: &str,
+        at: Wall,
+        has_content: bool,
+        most: usize,
+    ) -> Result<Vec<Record>, RowsError> {
         Ok(self.kept().all(most, |record| {
             let parts = record.progress.parts();
             let content =
                 record.answer.as_ref().is_some_and(|kept| kept.body.is_some() || !kept.fields.is_empty());
-            parts.state.is_decided() && parts.changed <= at && (content || !has_content)
+            let is_of_route = *record.identity.route == *route;
+            is_of_route && parts.state.is_decided() && parts.changed <= at && (content || !has_content)
         }))
     }
 

@@ -79,20 +79,32 @@ pub trait Rows: fmt::Debug + Send {
     /// The history of a record, oldest first.
     fn history(&mut self, id: OperationId) -> Result<Vec<HistoryEvent>, RowsError>;
 
-    /// Records that are due at this moment, those that are due longest first; of equals by name.
-    fn due(&mut self, at: Mono, most: usize) -> Result<Vec<Record>, RowsError>;
+    /// Records of a route that are due at this moment, those that are due longest first; of equals by name.
+    fn due(&mut self, route: &str, at: Mono, most: usize) -> Result<Vec<Record>, RowsError>;
 
     /// Since when the record that is due longest is due.
     fn oldest_due(&mut self) -> Result<Option<Mono>, RowsError>;
 
+    /// Since when the record of a route is due that is due longest.
+    fn oldest_due_of(&mut self, route: &str) -> Result<Option<Mono>, RowsError>;
+
+    /// The routes of all records, by name, in order.
+    fn routes(&mut self) -> Result<Vec<Box<str>>, RowsError>;
+
     /// Records under way whose lease is over at this moment.
     fn lapsed(&mut self, at: Mono, most: usize) -> Result<Vec<Record>, RowsError>;
 
-    /// Unknown records whose time for verification is over at this date.
+    /// Unknown records whose time for verification is over at this date, by name.
     fn overdue(&mut self, at: Wall, most: usize) -> Result<Vec<Record>, RowsError>;
 
-    /// Decided records that have been so since this date or longer; only those with content of an answer, or all.
-    fn decided_before(&mut self, at: Wall, has_content: bool, most: usize) -> Result<Vec<Record>, RowsError>;
+    /// Decided records of a route that have been so since this date or longer; only those with content of an answer, or all.
+    fn decided_before(
+        &mut self,
+        route: &str,
+        at: Wall,
+        has_content: bool,
+        most: usize,
+    ) -> Result<Vec<Record>, RowsError>;
 
     /// Records of lives before this one that are not decided.
     fn open_before(&mut self, epoch: Epoch, most: usize) -> Result<Vec<Record>, RowsError>;

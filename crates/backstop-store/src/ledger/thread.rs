@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backstop_engine::operation::{
-    Claim, ClientKey, Decision, Epoch, Intent, IntentError, OperationId, Record, Report, Retention, Scope,
+    ClientKey, Decision, Epoch, Intent, IntentError, OperationId, Record, Report, Scope,
 };
 use backstop_engine::time::Now;
 
@@ -16,7 +16,7 @@ use super::queue::{Lane, NotQueued, Queue};
 use super::rows::{Filter, Rows, RowsError};
 use super::standing::{Counters, LedgerStanding, add};
 use super::writer::Writer;
-use super::{Begun, Ledger, Recorded, Shown, Swept};
+use super::{Begun, Claimed, Ledger, Recorded, Shown, Swept, Upkeep};
 
 /// How many records one transaction of the recovery takes over.
 const RECOVERED: usize = 1000;
@@ -64,8 +64,16 @@ impl ThreadLedger {
         let is_full = !rows.take_reserve();
         counters.is_full.store(u64::from(is_full), std::sync::atomic::Ordering::Relaxed);
         let queue = Arc::new(Queue::new(options.queue_len));
-        let writer =
-            Writer { rows, epoch, queue: queue.clone(), counters: counters.clone(), options, is_full };
+        let writer = Writer {
+            rows,
+            epoch,
+            queue: queue.clone(),
+            counters: counters.clone(),
+            options,
+            is_full,
+            raised: Vec::new(),
+            raised_left_out: 0,
+        };
         std::thread::Builder::new()
             .name("backstop-ledger".into())
             .spawn(move || writer.run())
@@ -119,12 +127,16 @@ impl Ledger for ThreadLedger {
         self.send(Lane::Requests, Work::Find(scope, key, now), Done::Looked)
     }
 
-    fn claim(&self, most: usize, query_timeout: Duration, now: Now) -> Completion<Vec<Claim>> {
-        self.send(Lane::Upkeep, Work::Claim(most, query_timeout, now), Done::Claimed)
+    fn claim(&self, route: &str, most: usize, query_timeout: Duration, now: Now) -> Completion<Claimed> {
+        self.send(Lane::Upkeep, Work::Claim(route.into(), most, query_timeout, now), Done::Claimed)
     }
 
-    fn sweep(&self, retention: Retention, entropy: u64, now: Now) -> Completion<Swept> {
-        self.send(Lane::Upkeep, Work::Sweep(retention, entropy, now), Done::Swept)
+    fn sweep(&self, upkeep: Arc<[Upkeep]>, entropy: u64, now: Now) -> Completion<Swept> {
+        self.send(Lane::Upkeep, Work::Sweep(upkeep, entropy, now), Done::Swept)
+    }
+
+    fn routes(&self) -> Completion<Vec<Box<str>>> {
+        self.send(Lane::Upkeep, Work::Routes, Done::Routes)
     }
 
     fn list(&self, filter: Filter) -> Completion<Vec<Record>> {

@@ -18,6 +18,10 @@ use super::options::LedgerOptions;
 use super::queue::Queue;
 use super::rows::{Rows, RowsError};
 use super::standing::{Counters, add};
+use super::upkeep::Raised;
+
+/// The most that waits for a sweep to tell it.
+const RAISED: usize = 1024;
 
 pub(super) struct Writer {
     pub(super) rows: Box<dyn Rows>,
@@ -27,6 +31,10 @@ pub(super) struct Writer {
     pub(super) options: LedgerOptions,
     /// New operations are refused until there is room.
     pub(super) is_full: bool,
+    /// What came to need a person, until a sweep tells it.
+    pub(super) raised: Vec<Raised>,
+    /// How many more did.
+    pub(super) raised_left_out: u64,
 }
 
 /// The queue ends with its thread, however that ends.
@@ -79,7 +87,8 @@ impl Writer {
             done = self.attempt(commands, false);
         }
         match done {
-            Ok((answers, tally)) => {
+            Ok((mut answers, mut tally)) => {
+                self.raise(std::mem::take(&mut tally.raised), &mut answers);
                 self.count(&tally, commands.len());
                 Ok(answers)
             }
@@ -103,6 +112,19 @@ impl Writer {
         let tally = batch.tally;
         self.rows.commit()?;
         Ok((answers, tally))
+    }
+
+    /// What came to need a person is told by the next sweep, once it is durable.
+    fn raise(&mut self, raised: Vec<Raised>, answers: &mut [Answer]) {
+        let room = RAISED.saturating_sub(self.raised.len());
+        self.raised_left_out += raised.len().saturating_sub(room) as u64;
+        self.raised.extend(raised.into_iter().take(room));
+        for answer in answers {
+            if let Answer::Swept(swept) = answer {
+                swept.raised = std::mem::take(&mut self.raised);
+                swept.raised_left_out = std::mem::take(&mut self.raised_left_out);
+            }
+        }
     }
 
     fn undo(&mut self) -> Result<(), String> {

@@ -3,6 +3,7 @@
 
 mod lifetimes;
 mod replicas;
+mod routes;
 mod samples;
 
 use std::time::Duration;
@@ -16,7 +17,7 @@ use backstop_engine::time::Now;
 use super::samples::now;
 use crate::ledger::{Actor, Begun, Filter, Ledger, Recorded, Resolution};
 
-pub use samples::{begin, forward, intent, kept, unknown};
+pub use samples::{ROUTE, begin, forward, intent, kept, unknown, upkeep};
 
 /// Something to keep a ledger on.
 pub trait LedgerBackend {
@@ -48,6 +49,11 @@ pub fn ledger_contract(backend: &mut dyn LedgerBackend) {
         woken,
         persons,
         listed,
+        routes::claims,
+        routes::retention,
+        routes::schedules,
+        routes::raised,
+        routes::large,
         replicas::one_intent,
         replicas::leases_and_claims,
         lifetimes::leases,
@@ -209,7 +215,7 @@ fn contradictions(backend: &mut dyn LedgerBackend) {
 fn one_claim(backend: &mut dyn LedgerBackend) {
     let ledger = backend.fresh(now(0));
     let timeout = Duration::from_secs(2);
-    let claim = |most, at| ledger.claim(most, timeout, at).wait().unwrap_or_default();
+    let claim = |most, at| ledger.claim(ROUTE, most, timeout, at).wait().unwrap_or_default().claims;
     for number in 1..=5 {
         unknown(&*ledger, number, now(1), Schedule::default().draw(0));
     }
@@ -244,8 +250,8 @@ fn woken(backend: &mut dyn LedgerBackend) {
     assert_eq!(due(&record), Some(now(10).mono));
     let looked = ledger.look(intent(2).scope, intent(2).id, now(20)).wait().ok().flatten();
     assert_eq!(looked.and_then(|record| due(&record)), Some(now(20).mono));
-    let claimed = ledger.claim(10, Duration::from_secs(2), now(20)).wait();
-    assert_eq!(claimed.map(|claims| claims.len()), Ok(2));
+    let claimed = ledger.claim(ROUTE, 10, Duration::from_secs(2), now(20)).wait();
+    assert_eq!(claimed.map(|claimed| claimed.claims.len()), Ok(2));
 }
 
 fn persons(backend: &mut dyn LedgerBackend) {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use backstop_engine::operation::{NotExecuted, Retention, Schedule, State};
+use backstop_engine::operation::{NotExecuted, Schedule, State};
 use backstop_store::ledger::sqlite::SqliteRows;
 use backstop_store::ledger::{Begun, Ledger, LedgerError, LedgerOptions, Recorded, RowsError, ThreadLedger};
-use backstop_store::testing::{forward, intent, kept, now};
+use backstop_store::testing::{ROUTE, forward, intent, kept, now, upkeep};
 
 use super::faulty::Faulty;
 use super::support::{FLUSH, Said, close};
@@ -40,8 +40,8 @@ fn work(ledger: &ThreadLedger) -> Seen {
                 seen.outcomes.push(number);
             }
         }
-        let _ = ledger.sweep(Retention::default(), 1, now(3)).wait()?;
-        for claim in ledger.claim(9, Duration::from_secs(2), now(4)).wait()? {
+        let _ = ledger.sweep(upkeep(), 1, now(3)).wait()?;
+        for claim in ledger.claim(ROUTE, 9, Duration::from_secs(2), now(4)).wait()?.claims {
             let _ = ledger.record(claim.ask(now(4).mono).succeeded(), now(5)).wait()?;
         }
         Ok(())
@@ -162,7 +162,7 @@ fn a_report_that_changes_nothing_is_no_fault_of_the_disk() {
     let ledger = super::support::open(folder.path());
     let Ok(Ok(Begun::New(begun))) = ledger.begin(intent(1), now(1)).wait() else { panic!("new") };
     let forwarding = forward(begun, now(1));
-    ledger.sweep(Retention::default(), 1, now(100)).wait().unwrap();
+    ledger.sweep(upkeep(), 1, now(100)).wait().unwrap();
     let recorded = ledger.record(forwarding.never_sent(NotExecuted::Dns), now(100)).wait();
     assert!(matches!(recorded, Ok(Recorded::Refused { .. })));
     assert_eq!(ledger.standing(now(100)).failed, None);

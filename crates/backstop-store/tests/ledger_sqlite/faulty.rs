@@ -72,20 +72,34 @@ impl<R: Rows> Rows for Faulty<R> {
     fn history(&mut self, id: OperationId) -> Result<Vec<HistoryEvent>, RowsError> {
         self.call(|rows| rows.history(id))
     }
-    fn due(&mut self, at: Mono, most: usize) -> Result<Vec<Record>, RowsError> {
-        self.call(|rows| rows.due(at, most))
+    fn due(&mut self, route: &str, at: Mono, most: usize) -> Result<Vec<Record>, RowsError> {
+        self.call(|rows| rows.due(route, at, most))
     }
     fn oldest_due(&mut self) -> Result<Option<Mono>, RowsError> {
         self.call(R::oldest_due)
     }
+    fn oldest_due_of(&mut self, route: &str) -> Result<Option<Mono>, RowsError> {
+        self.call(|rows| rows.oldest_due_of(route))
+    }
+
+    fn routes(&mut self) -> Result<Vec<Box<str>>, RowsError> {
+        self.call(Rows::routes)
+    }
+
     fn lapsed(&mut self, at: Mono, most: usize) -> Result<Vec<Record>, RowsError> {
         self.call(|rows| rows.lapsed(at, most))
     }
     fn overdue(&mut self, at: Wall, most: usize) -> Result<Vec<Record>, RowsError> {
         self.call(|rows| rows.overdue(at, most))
     }
-    fn decided_before(&mut self, at: Wall, has_content: bool, most: usize) -> Result<Vec<Record>, RowsError> {
-        self.call(|rows| rows.decided_before(at, has_content, most))
+    fn decided_before(
+        &mut self,
+        route: &str,
+        at: Wall,
+        has_content: bool,
+        most: usize,
+    ) -> Result<Vec<Record>, RowsError> {
+        self.call(|rows| rows.decided_before(route, at, has_content, most))
     }
     fn open_before(&mut self, epoch: Epoch, most: usize) -> Result<Vec<Record>, RowsError> {
         self.call(|rows| rows.open_before(epoch, most))

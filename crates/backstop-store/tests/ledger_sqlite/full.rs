@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use backstop_engine::operation::{NotExecuted, Retention};
+use backstop_engine::operation::NotExecuted;
 use backstop_store::ledger::sqlite::{RESERVE_BYTES, SqliteRows};
 use backstop_store::ledger::{Begun, Ledger, LedgerError, LedgerOptions, Recorded, RowsError, ThreadLedger};
-use backstop_store::testing::{forward, kept, now};
+use backstop_store::testing::{forward, kept, now, upkeep};
 
 use super::faulty::Faulty;
 use super::support::{Said, close, numbered, open};
@@ -86,7 +86,7 @@ fn on_a_full_disk_outcomes_are_recorded_and_intents_refused() {
         let recorded = ledger.record(report, now(2)).wait();
         assert!(matches!(recorded, Ok(Recorded::Changed { .. })), "{recorded:?}");
     }
-    ledger.sweep(Retention::default(), 1, now(3)).wait().unwrap();
+    ledger.sweep(upkeep(), 1, now(3)).wait().unwrap();
     let standing = ledger.standing(now(3));
     assert!(standing.is_full, "there is no room for the reserve yet");
     assert_eq!((standing.states[2].count, standing.failed), (count, None));
@@ -109,7 +109,7 @@ fn room_again_is_found_by_the_next_sweep() {
         ledger.record(intent.never_sent(NotExecuted::Pool), now(2)).wait().unwrap();
     }
     std::fs::remove_file(&ballast).unwrap();
-    ledger.sweep(Retention::default(), 1, now(3)).wait().unwrap();
+    ledger.sweep(upkeep(), 1, now(3)).wait().unwrap();
     assert!(!ledger.standing(now(3)).is_full);
     assert!(matches!(begin(&ledger, u64::MAX), Ok(Begun::New(_))));
     close(&ledger);

@@ -10,7 +10,7 @@ use backstop_engine::failure;
 use backstop_engine::flow::{Attempt, Came, Event, Known, Recorded, Telling};
 use backstop_engine::operation::{
     self, Doubt, DurableIntent, Forwarding, IntentError, LEASE_GRACE, NotExecuted, OperationId, Record,
-    Report,
+    Report, State,
 };
 use backstop_engine::policy::effect::{EffectRules, StoredBody};
 use backstop_store::ledger::redact::Keep;
@@ -165,9 +165,19 @@ impl Operation {
         match recorded {
             Ok(ledger::Recorded::Changed { record, .. } | ledger::Recorded::Refused { record, .. }) => {
                 self.is_durable = true;
+                self.tell_of_success(&record, clock);
                 Recorded::Durable(self.known(record, rules, clock))
             }
             Ok(ledger::Recorded::Unheard) | Err(_) => self.not_recorded(),
+        }
+    }
+
+    /// A success by the upstream's own answer is one that its status query has to show.
+    fn tell_of_success(&self, record: &Record, clock: &Clock) {
+        let is_direct = matches!(self.meant, Telling::Answered(_))
+            && matches!(record.progress.state(), State::Succeeded(_));
+        if let Some(upstream_id) = record.identity.upstream_id.as_ref().filter(|_| is_direct) {
+            self.operations().successes.told(&record.identity.route, upstream_id, clock.now());
         }
     }
 
@@ -254,7 +264,7 @@ impl Operation {
 
     fn known(&mut self, record: Box<Record>, rules: &EffectRules, clock: &Clock) -> Known {
         let operations = &self.asked.operations;
-        let follower = operations.following.of_route(rules.verification.is_some());
+        let follower = operations.following.of_route(&record.identity.route, rules.verification.is_some());
         let tracked = operation::tracked(&record, &follower, operations.ledger.epoch(), &clock.now());
         let known = Known { telling: operation::answer(&record).into(), next_query: tracked.ok() };
         self.next_query = known.next_query;

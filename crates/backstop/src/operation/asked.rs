@@ -1,14 +1,17 @@
 //! What a request asks of the ledger, as far as it is known before its caller is.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use backstop_engine::operation::{ClientKey, Fingerprint, Intent, OperationId, Schedule, Scope};
 use backstop_engine::policy::effect::{self, EffectRules, KeyForm};
+use backstop_engine::time::Now;
 use backstop_store::ledger::Ledger;
 use http::HeaderValue;
 use http::request::Parts;
 
+use super::echo;
 use super::fingerprint::{self, SaidTwice};
 use super::following::Following;
 use super::key::{Key, NoKey};
@@ -25,6 +28,33 @@ pub struct Operations {
     pub secret: Secret,
     /// Whether whoever asks for statuses is at work.
     pub following: Following,
+    /// Whom every known success is told, so that it can be seen whether status queries show it.
+    pub successes: Successes,
+}
+
+/// Whom known successes are told: the route, and what the upstream was told as operation id.
+#[derive(Default)]
+pub struct Successes(OnceLock<Box<ToldOfSuccess>>);
+
+type ToldOfSuccess = dyn Fn(&str, &[u8], Now) + Send + Sync;
+
+impl Successes {
+    /// From now on they are told to this, which must not block. Said once; later ones change nothing.
+    pub fn tell(&self, told: impl Fn(&str, &[u8], Now) + Send + Sync + 'static) {
+        let _said_before = self.0.set(Box::new(told));
+    }
+
+    pub(crate) fn told(&self, route: &str, upstream_id: &[u8], now: Now) {
+        if let Some(told) = self.0.get() {
+            told(route, upstream_id, now);
+        }
+    }
+}
+
+impl fmt::Debug for Successes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Successes")
+    }
 }
 
 /// What a request on an `effect` route wants, as an extension of the request. Without it nothing is forwarded there.
@@ -109,7 +139,9 @@ impl Asked {
             effect::Scope::Principal | effect::Scope::Route => None,
         };
         let fingerprint = Fingerprint::from_bytes(fingerprint);
-        let request = Request { id, key, fingerprint, named, captured: Vec::new() };
+        let query = rules.verification.as_ref().map(|verification| &verification.query);
+        let captured = query.map(|query| echo::captured(secret, query, json)).unwrap_or_default();
+        let request = Request { id, key, fingerprint, named, captured };
         Ok(Self { operations: Arc::clone(operations), wants: Wants::Done(Arc::new(request)) })
     }
 
@@ -193,10 +225,7 @@ impl Request {
 const VERIFY_FOR: Duration = Duration::from_secs(12 * 3600);
 
 /// When the status of a route's operations is asked for.
-pub fn schedule(rules: &EffectRules) -> Schedule {
-    rules.verification.as_ref().map_or_else(Schedule::default, |verification| Schedule {
-        first: verification.schedule.first,
-        most: verification.schedule.cap,
-        attention: verification.schedule.attention_poll,
-    })
+pub(crate) fn schedule(rules: &EffectRules) -> Schedule {
+    let verification = rules.verification.as_ref();
+    verification.map_or_else(Schedule::default, |verification| Schedule::from(&verification.schedule))
 }

@@ -1,5 +1,6 @@
 //! Whether whoever asks for statuses is at work, for those who tell clients so.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -18,27 +19,46 @@ const NEVER: u64 = u64::MAX;
 pub struct Following {
     heartbeat_ns: AtomicU64,
     oldest_due_ns: AtomicU64,
+    /// The same for each route: one whose upstream cannot be asked makes no other late.
+    routes: OnceLock<Box<[(Box<str>, AtomicU64)]>>,
 }
 
 impl Default for Following {
     fn default() -> Self {
-        Self { heartbeat_ns: AtomicU64::new(NEVER), oldest_due_ns: AtomicU64::new(NEVER) }
+        Self {
+            heartbeat_ns: AtomicU64::new(NEVER),
+            oldest_due_ns: AtomicU64::new(NEVER),
+            routes: OnceLock::new(),
+        }
     }
 }
 
 impl Following {
+    /// These routes are followed. Said once; later ones change nothing.
+    pub fn follows(&self, routes: impl IntoIterator<Item = Box<str>>) {
+        let _said_before =
+            self.routes.set(routes.into_iter().map(|route| (route, AtomicU64::new(NEVER))).collect());
+    }
+
+    /// Since when the status query of this route that has waited longest has been due.
+    pub fn is_due(&self, route: &str, oldest_due: Option<Mono>) {
+        if let Some(ns) = self.due_ns(route) {
+            ns.store(oldest_due.map_or(NEVER, Mono::as_ns), Ordering::Relaxed);
+        }
+    }
+
+    fn due_ns(&self, route: &str) -> Option<&AtomicU64> {
+        self.routes.get()?.iter().find(|(name, _)| **name == *route).map(|(_, ns)| ns)
+    }
+
     /// It is at work. `oldest_due`: since when the status query that has waited longest has been due.
     pub fn is_at_work(&self, oldest_due: Option<Mono>, now: Mono) {
         self.oldest_due_ns.store(oldest_due.map_or(NEVER, Mono::as_ns), Ordering::Relaxed);
         self.heartbeat_ns.store(now.as_ns(), Ordering::Relaxed);
     }
 
-    /// What is known of it, for the operations of one route.
-    pub fn of_route(&self, has_status_query: bool) -> Follower {
-        let moment = |ns: &AtomicU64| {
-            let ns = ns.load(Ordering::Relaxed);
-            (ns != NEVER).then(|| Mono::from_ns(ns))
-        };
+    /// What is known of it by how far it is behind with any route.
+    pub fn of_all(&self, has_status_query: bool) -> Follower {
         Follower {
             has_status_query,
             heartbeat: moment(&self.heartbeat_ns),
@@ -47,4 +67,15 @@ impl Following {
             lag_limit: LAG_LIMIT,
         }
     }
+
+    /// What is known of it, for the operations of one route: by how far it is behind with that one.
+    pub fn of_route(&self, route: &str, has_status_query: bool) -> Follower {
+        let oldest_due = self.due_ns(route).and_then(moment);
+        Follower { oldest_due, ..self.of_all(has_status_query) }
+    }
+}
+
+fn moment(ns: &AtomicU64) -> Option<Mono> {
+    let ns = ns.load(Ordering::Relaxed);
+    (ns != NEVER).then(|| Mono::from_ns(ns))
 }

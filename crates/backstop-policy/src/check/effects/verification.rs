@@ -6,6 +6,7 @@ use super::EffectView;
 use super::answers::looks_into_body;
 use crate::code::Code;
 use crate::diagnostic::Finding;
+use crate::lower::verify::confirmations;
 use crate::read::{At, Context};
 use crate::shape::{AbsenceTable, AnswerTable, StatusQueryTable};
 use crate::value::VerdictChoice;
@@ -100,6 +101,9 @@ fn absence(effect: EffectView<'_>, query: &StatusQueryTable, cx: &mut Context<'_
             "an answer by which the upstream says that it does not know an operation",
             "add `absent` to `status_query`",
         );
+    }
+    if table.is_some_and(|table| confirmations(table) < 2) {
+        lacks("more than one absence", "make `confirmations` at least 2: one alone may be a moment's");
     }
     if table.is_some_and(|table| table.calibrate.is_none()) {
         lacks(

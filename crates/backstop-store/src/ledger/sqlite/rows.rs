@@ -283,14 +283,31 @@ impl Rows for SqliteRows {
         whole.ok_or_else(|| RowsError::Failed(format!("{}: a history is damaged", self.path.display())))
     }
 
-    fn due(&mut self, at: Mono, most: usize) -> Result<Vec<Record>, RowsError> {
-        self.records("WHERE due <= ?1 ORDER BY due, id LIMIT ?2", params![moment(at), most as i64])
+    fn due(&mut self, route: &str, at: Mono, most: usize) -> Result<Vec<Record>, RowsError> {
+        self.records(
+            "WHERE route = ?1 AND due <= ?2 ORDER BY due, id LIMIT ?3",
+            params![route, moment(at), most as i64],
+        )
     }
 
     fn oldest_due(&mut self) -> Result<Option<Mono>, RowsError> {
         let oldest: Option<Option<i64>> =
             self.one("SELECT min(due) FROM operations WHERE due IS NOT NULL", &[])?;
         Ok(oldest.flatten().and_then(|due| u64::try_from(due).ok()).map(Mono::from_ns))
+    }
+
+    fn oldest_due_of(&mut self, route: &str) -> Result<Option<Mono>, RowsError> {
+        let sql = "SELECT min(due) FROM operations WHERE route = ?1 AND due IS NOT NULL";
+        let oldest: Option<Option<i64>> = self.one(sql, params![route])?;
+        Ok(oldest.flatten().and_then(|due| u64::try_from(due).ok()).map(Mono::from_ns))
+    }
+
+    fn routes(&mut self) -> Result<Vec<Box<str>>, RowsError> {
+        let sql = "SELECT DISTINCT route FROM operations ORDER BY route";
+        let found = self.connection.prepare_cached(sql).and_then(|mut statement| {
+            statement.query_map([], |row| row.get(0)).and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        });
+        found.map_err(|error| self.error(&error))
     }
 
     fn lapsed(&mut self, at: Mono, most: usize) -> Result<Vec<Record>, RowsError> {
@@ -302,20 +319,26 @@ impl Rows for SqliteRows {
 
     fn overdue(&mut self, at: Wall, most: usize) -> Result<Vec<Record>, RowsError> {
         self.records(
-            "WHERE due IS NOT NULL AND state = 'unknown' AND verify_until <= ?1 LIMIT ?2",
+            "WHERE due IS NOT NULL AND state = 'unknown' AND verify_until <= ?1 ORDER BY id LIMIT ?2",
             params![at.as_unix_ns(), most as i64],
         )
     }
 
-    fn decided_before(&mut self, at: Wall, has_content: bool, most: usize) -> Result<Vec<Record>, RowsError> {
+    fn decided_before(
+        &mut self,
+        route: &str,
+        at: Wall,
+        has_content: bool,
+        most: usize,
+    ) -> Result<Vec<Record>, RowsError> {
         let rest = if has_content {
-            "WHERE answer_fields IS NOT NULL AND due IS NULL AND lease_until IS NULL AND changed <= ?1 \
-             ORDER BY changed LIMIT ?2"
+            "WHERE route = ?1 AND answer_fields IS NOT NULL AND due IS NULL AND lease_until IS NULL AND changed <= ?2 \
+             ORDER BY changed LIMIT ?3"
         } else {
-            "WHERE due IS NULL AND lease_until IS NULL AND changed <= ?1 ORDER BY changed LIMIT ?2"
+            "WHERE route = ?1 AND due IS NULL AND lease_until IS NULL AND changed <= ?2 ORDER BY changed LIMIT ?3"
         };
         // What is neither due nor leased is decided.
-        self.records(rest, params![at.as_unix_ns(), most as i64])
+        self.records(rest, params![route, at.as_unix_ns(), most as i64])
     }
 
     fn open_before(&mut self, epoch: Epoch, most: usize) -> Result<Vec<Record>, RowsError> {

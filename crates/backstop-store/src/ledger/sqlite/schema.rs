@@ -40,10 +40,10 @@ CREATE TABLE operations (
     answer_body BLOB,
     UNIQUE (key, scope)
 ) STRICT;
-CREATE INDEX operations_due ON operations (due) WHERE due IS NOT NULL;
+CREATE INDEX operations_due ON operations (route, due) WHERE due IS NOT NULL;
 CREATE INDEX operations_under_way ON operations (lease_until) WHERE state = 'dispatching';
-CREATE INDEX operations_decided ON operations (changed) WHERE due IS NULL AND lease_until IS NULL;
-CREATE INDEX operations_with_content ON operations (changed) WHERE answer_fields IS NOT NULL;
+CREATE INDEX operations_decided ON operations (route, changed) WHERE due IS NULL AND lease_until IS NULL;
+CREATE INDEX operations_with_content ON operations (route, changed) WHERE answer_fields IS NOT NULL;
 CREATE TABLE history (
     operation BLOB NOT NULL,
     at INTEGER NOT NULL,

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use backstop_engine::operation::{Attention, Doubt, NotExecuted, Retention, Schedule, State};
+use backstop_engine::operation::{Attention, Doubt, NotExecuted, Schedule, State};
 use backstop_engine::time::{Now, WallTrust};
 
 use super::super::samples::{now, now_in_boot};
-use super::{FLUSH, LedgerBackend, begin, forward, intent, kept, unknown};
+use super::{FLUSH, LedgerBackend, ROUTE, begin, forward, intent, kept, unknown, upkeep};
 use crate::ledger::{Begun, Ledger, Recorded};
 
 fn state(ledger: &dyn Ledger, number: u8) -> Option<State> {
@@ -18,7 +18,7 @@ fn state(ledger: &dyn Ledger, number: u8) -> Option<State> {
 pub(super) fn leases(backend: &mut dyn LedgerBackend) {
     let ledger = backend.fresh(now(0));
     let _gone = begin(&*ledger, 1, now(0));
-    let sweep = |at| ledger.sweep(Retention::default(), 7, at).wait().map(|swept| swept.lapsed);
+    let sweep = |at| ledger.sweep(upkeep(), 7, at).wait().map(|swept| swept.lapsed);
     let just_before = Now { mono: now(35).mono.before(Duration::from_nanos(1)), ..now(34) };
     assert_eq!(sweep(just_before), Ok(0));
     assert_eq!(state(&*ledger, 1), Some(State::Dispatching));
@@ -31,7 +31,7 @@ pub(super) fn leases(backend: &mut dyn LedgerBackend) {
 pub(super) fn deadlines(backend: &mut dyn LedgerBackend) {
     let ledger = backend.fresh(now(0));
     unknown(&*ledger, 1, now(0), Schedule::default().draw(0));
-    let sweep = |at| ledger.sweep(Retention::default(), 7, at).wait();
+    let sweep = |at| ledger.sweep(upkeep(), 7, at).wait();
     let first = sweep(now(3599));
     assert_eq!(first.map(|swept| (swept.overdue, swept.oldest_due)), Ok((0, Some(now(0).mono))));
     assert_eq!(sweep(now(3600)).map(|swept| swept.overdue), Ok(1));
@@ -47,7 +47,7 @@ pub(super) fn retention(backend: &mut dyn LedgerBackend) {
     assert!(matches!(ledger.record(report, now(0)).wait(), Ok(Recorded::Changed { .. })));
     unknown(&*ledger, 2, now(0), Schedule::default().draw(0));
     let sweep = |at| {
-        let swept = ledger.sweep(Retention::default(), 7, at).wait();
+        let swept = ledger.sweep(upkeep(), 7, at).wait();
         swept.map(|swept| (swept.emptied, swept.forgotten))
     };
     let answer = || ledger.show(intent(1).id).wait().ok().flatten().and_then(|shown| shown.record.answer);
@@ -88,8 +88,9 @@ pub(super) fn restart(backend: &mut dyn LedgerBackend) {
     assert_eq!(counts, [0, 40, 0, 0, 1, 0]);
     assert_eq!(state(&*ledger, 1), Some(State::Unknown(Doubt::Restarted)));
     assert_eq!(state(&*ledger, 50), Some(State::NotExecuted(NotExecuted::Dns)));
-    let claim =
-        |at| ledger.claim(100, Duration::from_secs(2), at).wait().map(|claims| claims.len()).unwrap_or(0);
+    let claim = |at| {
+        ledger.claim(ROUTE, 100, Duration::from_secs(2), at).wait().map_or(0, |claimed| claimed.claims.len())
+    };
     let early = claim(now_in_boot(2, 20));
     assert!((5..=35).contains(&early), "{early} of 40 in the first half");
     assert_eq!(claim(now_in_boot(2, 35)), 40, "within 30 s; the first ones again, after their lease");

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use backstop_engine::operation::{Doubt, Refused, Retention, Schedule, State};
+use backstop_engine::operation::{Doubt, Refused, Schedule, State};
 
 use super::super::samples::now;
-use super::{LedgerBackend, begin, forward, intent, kept, unknown};
+use super::{LedgerBackend, ROUTE, begin, forward, intent, kept, unknown, upkeep};
 use crate::ledger::{Begun, Ledger, Recorded};
 
 /// Each of 50 keys is begun at both at once.
@@ -42,15 +42,16 @@ pub(super) fn leases_and_claims(backend: &mut dyn LedgerBackend) {
     let first = backend.fresh(now(0));
     let Some(second) = backend.beside() else { return };
     let paused = forward(begin(&*first, 1, now(1)), now(1));
-    assert_eq!(second.sweep(Retention::default(), 7, now(35)).wait().map(|swept| swept.lapsed), Ok(0));
-    assert_eq!(second.sweep(Retention::default(), 7, now(36)).wait().map(|swept| swept.lapsed), Ok(1));
+    assert_eq!(second.sweep(upkeep(), 7, now(35)).wait().map(|swept| swept.lapsed), Ok(0));
+    assert_eq!(second.sweep(upkeep(), 7, now(36)).wait().map(|swept| swept.lapsed), Ok(1));
     let late = first.record(paused.unknown(Doubt::Timeout, Schedule::default().draw(0)), now(37)).wait();
     assert!(matches!(late, Ok(Recorded::Refused { why: Refused::Stale, .. })), "{late:?}");
     for number in 2..=9 {
         unknown(&*first, number, now(1), Schedule::default().draw(0));
     }
-    let claim =
-        |ledger: &dyn Ledger, at| ledger.claim(5, Duration::from_secs(2), now(at)).wait().unwrap_or_default();
+    let claim = |ledger: &dyn Ledger, at| {
+        ledger.claim(ROUTE, 5, Duration::from_secs(2), now(at)).wait().unwrap_or_default().claims
+    };
     let (mine, yours) = (claim(&*first, 40), claim(&*second, 40));
     let names = |claims: &[backstop_engine::operation::Claim]| {
         claims.iter().map(|claim| claim.record().identity.id).collect::<Vec<_>>()

@@ -1,15 +1,25 @@
 //! Operations to test with.
 #![expect(clippy::panic, reason = "what a test needs and does not get stops it")]
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use backstop_engine::operation::{
     ClientKey, Doubt, Draw, DurableIntent, Fingerprint, Forwarding, Intent, KeptAnswer, OperationId, Report,
-    Scope,
+    Retention, Schedule, Scope,
 };
 use backstop_engine::time::Now;
 
-use crate::ledger::{Begun, Ledger, MemoryRows, Recorded, ThreadLedger};
+use crate::ledger::{Begun, Ledger, MemoryRows, Recorded, ThreadLedger, Upkeep};
+
+/// The route of every intent here.
+pub const ROUTE: &str = "pay";
+
+/// That route, looked after as usual.
+pub fn upkeep() -> Arc<[Upkeep]> {
+    let (retention, schedule) = (Retention::default(), Schedule::default());
+    Arc::new([Upkeep { route: ROUTE.into(), retention, schedule }])
+}
 
 /// An intent that is told from others by its number. Its forward has 30 s, its verification an hour.
 pub fn intent(number: u8) -> Intent {
@@ -18,7 +28,7 @@ pub fn intent(number: u8) -> Intent {
         scope: Scope::from_bytes([1; 32]),
         key: ClientKey::from_bytes([number; 32]),
         fingerprint: Fingerprint::from_bytes([number; 32]),
-        route: "pay".into(),
+        route: ROUTE.into(),
         upstream_id: Some([b"upstream-", &[b'a' + number % 26][..]].concat().into()),
         captured: vec![("amount".into(), number.to_string().into())],
         deadline: Duration::from_secs(30),

@@ -63,8 +63,16 @@ impl Rows for FullRows {
         self.rows.history(id)
     }
 
-    fn due(&mut self, at: Mono, most: usize) -> Result<Vec<Record>, RowsError> {
-        self.rows.due(at, most)
+    fn oldest_due_of(&mut self, route: &str) -> Result<Option<Mono>, RowsError> {
+        self.rows.oldest_due_of(route)
+    }
+
+    fn routes(&mut self) -> Result<Vec<Box<str>>, RowsError> {
+        self.rows.routes()
+    }
+
+    fn due(&mut self, route: &str, at: Mono, most: usize) -> Result<Vec<Record>, RowsError> {
+        self.rows.due(route, at, most)
     }
 
     fn oldest_due(&mut self) -> Result<Option<Mono>, RowsError> {
@@ -79,8 +87,14 @@ impl Rows for FullRows {
         self.rows.overdue(at, most)
     }
 
-    fn decided_before(&mut self, at: Wall, has_content: bool, most: usize) -> Result<Vec<Record>, RowsError> {
-        self.rows.decided_before(at, has_content, most)
+    fn decided_before(
+        &mut self,
+        route: &str,
+        at: Wall,
+        has_content: bool,
+        most: usize,
+    ) -> Result<Vec<Record>, RowsError> {
+        self.rows.decided_before(route, at, has_content, most)
     }
 
     fn open_before(&mut self, epoch: Epoch, most: usize) -> Result<Vec<Record>, RowsError> {

@@ -1,0 +1,113 @@
+use std::time::Duration;
+
+use backstop_engine::policy::effect::{AnswerRule, EchoSource, Literal};
+use backstop_engine::policy::{Origin, StatusSet};
+
+use super::*;
+
+const SECRET: Secret = Secret::from_bytes([7; 32]);
+
+fn kind(status: &[u16], member: Option<(&str, &str)>) -> AnswerRule {
+    let json = member.map(|(pointer, text)| (pointer.into(), vec![Literal::Text(text.into())]));
+    AnswerRule { status: StatusSet::of(status), json: json.into_iter().collect(), origin: Origin::NONE }
+}
+
+fn rules() -> StatusQueryRules {
+    StatusQueryRules {
+        before_key: "/payments/".into(),
+        after_key: "".into(),
+        timeout: Duration::from_secs(2),
+        interval: Duration::from_millis(200),
+        concurrency: 4,
+        echo: vec![("/id".into(), EchoSource::OperationId)],
+        succeeded: vec![kind(&[200], Some(("/status", "paid")))],
+        failed: vec![kind(&[200, 410], Some(("/status", "declined")))],
+        pending: vec![kind(&[200, 202], Some(("/status", "processing")))],
+        absent: vec![kind(&[404], Some(("/code", "no_such_payment")))],
+    }
+}
+
+fn said_by(rules: &StatusQueryRules, status: u16, content: &str) -> Said {
+    said(
+        rules,
+        status,
+        content.as_bytes(),
+        About { secret: &SECRET, upstream_id: b"k7", captured: Some(&[]) },
+    )
+}
+
+/// By hand, from the contract above.
+#[test]
+fn an_answer_says_what_the_contract_names() {
+    for (status, content, expected) in [
+        (200, r#"{"id":"k7","status":"paid"}"#, Said::Succeeded),
+        (200, r#"{"id":"k7","status":"declined"}"#, Said::Failed),
+        (410, r#"{"id":"k7","status":"declined"}"#, Said::Failed),
+        (202, r#"{"id":"k7","status":"processing"}"#, Said::Pending),
+        (404, r#"{"code":"no_such_payment"}"#, Said::Absent),
+        (200, r#"{"id":"k8","status":"paid"}"#, Said::Mismatch),
+        (200, r#"{"status":"paid"}"#, Said::Mismatch),
+        (200, r#"{"id":"k8","status":"declined"}"#, Said::Mismatch),
+        (200, r#"{"id":"k8","status":"processing"}"#, Said::Mismatch),
+    ] {
+        assert_eq!(said_by(&rules(), status, content), expected, "{status} {content}");
+    }
+}
+
+#[test]
+fn everything_else_says_nothing() {
+    for (status, content, why) in [
+        (200, "", Why::Unmatched),
+        (200, "<html>welcome</html>", Why::Unmatched),
+        (200, r#"{"id":"k7","status":"refunded"}"#, Why::Unmatched),
+        (200, r#"[{"id":"k7","status":"paid"},{"id":"k7","status":"paid"}]"#, Why::Unmatched),
+        (200, r#"{"id":"k7","status":"paid","status":"declined"}"#, Why::Unmatched),
+        (404, "<html>no such page</html>", Why::Unmatched),
+        (404, r#"{"code":"no_such_route"}"#, Why::Unmatched),
+        (206, r#"{"id":"k7","status":"paid"}"#, Why::Unmatched),
+        (301, "", Why::Redirect),
+        (302, r#"{"id":"k7","status":"paid"}"#, Why::Redirect),
+        (401, "", Why::Credentials),
+        (403, r#"{"code":"no_such_payment"}"#, Why::Credentials),
+        (429, "", Why::Unavailable),
+        (500, r#"{"id":"k7","status":"paid"}"#, Why::Unavailable),
+        (503, "", Why::Unavailable),
+    ] {
+        assert_eq!(said_by(&rules(), status, content), Said::Nothing(why), "{status} {content}");
+    }
+}
+
+/// Whatever a contract names: a redirect, a lack of credentials and a failure are no evidence about an operation.
+#[test]
+fn no_contract_makes_evidence_of_a_failure() {
+    let every = |status: &[u16]| vec![kind(status, None)];
+    let statuses = [302, 401, 403, 500, 503];
+    for status in statuses {
+        for wrong in [
+            StatusQueryRules { succeeded: every(&statuses), ..rules() },
+            StatusQueryRules { failed: every(&statuses), ..rules() },
+            StatusQueryRules { absent: every(&statuses), ..rules() },
+        ] {
+            let said = said_by(&wrong, status, r#"{"id":"k7"}"#);
+            assert!(matches!(said, Said::Nothing(_)), "{status} {said:?}");
+        }
+    }
+}
+
+#[test]
+fn an_answer_of_two_kinds_is_of_none() {
+    let both = StatusQueryRules { failed: vec![kind(&[200], None)], ..rules() };
+    assert_eq!(said_by(&both, 200, r#"{"id":"k7","status":"paid"}"#), Said::Nothing(Why::Unmatched));
+}
+
+#[test]
+fn every_outcome_has_a_word_of_its_own() {
+    let kinds = (0..FailureKind::TOKENS.len() - 2).map(|index| Said::TOKENS[11 + index]);
+    assert_eq!(kinds.collect::<Vec<_>>(), FailureKind::TOKENS[..9]);
+    let mut words: Vec<_> = Said::TOKENS.to_vec();
+    words.sort_unstable();
+    words.dedup();
+    assert_eq!(words.len(), Said::TOKENS.len());
+    assert_eq!(Said::Nothing(Why::Failed(FailureKind::Reset)).token(), "reset");
+    assert_eq!(Said::Nothing(Why::NotAsked).token(), "not_asked");
+}

@@ -1,0 +1,9 @@
+//! The reconciler against real sockets, with a clock that stands still until a test moves it.
+
+mod absences;
+mod apart;
+mod people;
+mod upstream;
+mod verdicts;
+mod wired;
+mod world;
