@@ -6,8 +6,9 @@ use backstop_lab::origin::{Answer, Behaviour, CutAt, Matcher, Origin, Then};
 
 use super::tokens::{INVALID, is_refused};
 use crate::support::issuer::{Key, Signed, now_s, set};
-use crate::support::run;
 use crate::support::shop::{HOST, down};
+use crate::support::state::order;
+use crate::support::{Metrics, run};
 
 /// 503 by Backstop itself, because of the keys.
 #[track_caller]
@@ -111,7 +112,7 @@ fn keys_that_hang_end_within_their_time() {
             let fields = [("Host", HOST), ("Authorization", bearer.as_str())];
             backstop_lab::client::request(gateway, "POST", "/guarded", &fields, b"").await.unwrap()
         });
-        let waits = |metrics: &crate::support::Metrics| {
+        let waits = |metrics: &Metrics| {
             metrics.sum("backstop_in_flight", &["scope=\"route\"", "name=\"guarded\""]) == 1.0
         };
         shop.gateway.metrics_until(waits).await;
@@ -121,7 +122,7 @@ fn keys_that_hang_end_within_their_time() {
         is_outage(&asking.await.unwrap(), ", cause=read_timeout", "while it hangs");
         shop.pass(1_900);
         for class in Signed::classes() {
-            let failed = |metrics: &crate::support::Metrics| metrics.failures("read_timeout") == 1;
+            let failed = |metrics: &Metrics| metrics.failures("read_timeout") == 1;
             shop.gateway.metrics_until(failed).await;
             is_outage(&shop.ask(class, &token).await, ", cause=read_timeout", class);
         }
@@ -169,7 +170,7 @@ fn keys_are_believed_through_an_outage_until_max_age() {
         // Fetched under a clock that stands still, so that their age is known.
         shop.pass_to_a_fetch(15_000).await;
         assert_eq!(shop.ask("guarded", &token).await.status(), 200);
-        let fetched = |metrics: &crate::support::Metrics| {
+        let fetched = |metrics: &Metrics| {
             metrics
                 .sum("backstop_dependency_calls_total", &["dependency=\"sessions\"", "result=\"answered\""])
                 == 2.0
@@ -240,6 +241,34 @@ fn made_up_keys_fetch_once_in_ten_seconds() {
         }
         assert_eq!((shop.fetches().await, shop.origin.count()), (4, executed));
         assert_eq!(shop.ask("guarded", &shop.token("ana")).await.status(), 200);
+    });
+}
+
+/// What an operator holds open gets no call, an issuer neither; and once the keys are too old that shuts everybody out.
+#[test]
+fn an_issuer_that_is_held_back_is_not_asked() {
+    run(async {
+        let mut shop = Signed::open().await;
+        let token = shop.token("ana");
+        let held = order(&shop.gateway, "sessions", r#"{"state":"open","reason":"being moved"}"#).await;
+        assert_eq!(held.status(), 200, "{}", held.text());
+        shop.pass(15_000);
+        let refused = |metrics: &Metrics| {
+            let labels = ["dependency=\"sessions\"", "event=\"refused_open\""];
+            metrics.sum("backstop_breaker_events_total", &labels) >= 1.0
+        };
+        shop.gateway.metrics_until(refused).await;
+        assert_eq!(shop.ask("guarded", &token).await.status(), 200, "the keys are not too old");
+        shop.pass(61_000);
+        let executed = shop.origin.count();
+        for class in Signed::classes() {
+            is_outage(&shop.ask(class, &token).await, ", cause=breaker_open", class);
+        }
+        assert_eq!((shop.origin.count(), shop.issuer.count()), (executed, 1));
+        let released = order(&shop.gateway, "sessions", r#"{"state":"release"}"#).await;
+        assert_eq!(released.status(), 200, "{}", released.text());
+        shop.pass_to_a_fetch(10_000).await;
+        assert_eq!(shop.ask("guarded", &token).await.status(), 200);
     });
 }
 

@@ -13,7 +13,7 @@ use backstop::fields::degraded;
 use backstop::upstream::{CallError, Progress, Upstream};
 use backstop_engine::admission::{Excess, Turn};
 use backstop_engine::engine::{DependencyState, Engine};
-use backstop_engine::failure::{Cause, Failure, FailureKind, Phase, Sent};
+use backstop_engine::failure::{Cause, Failure, FailureKind, NotAsked, Phase, Sent};
 use backstop_engine::flow::{Attempt, AttemptId, Places};
 use backstop_engine::policy::DependencyId;
 use backstop_engine::resource::{ClassShare, acquire_all};
@@ -136,10 +136,12 @@ async fn once(
     clock: &Clock,
     now: Mono,
 ) -> Brought {
-    let no_place = || (Trouble::Unusable, "earlier fetches still hold their places".to_owned());
-    let permit = dependency.in_flight.try_acquire(Turn::Newcomer, Excess::Refuse).ok_or_else(no_place)?;
-    let resources =
-        acquire_all(&dependency.resources, now, ClassShare::Read, Excess::Refuse).map_err(|_| no_place())?;
+    let permit = dependency.in_flight.try_acquire(Turn::Newcomer, Excess::Refuse);
+    let permit = permit.ok_or_else(|| not_asked(NotAsked::DependencyFull))?;
+    let resources = acquire_all(&dependency.resources, now, ClassShare::Read, Excess::Refuse)
+        .map_err(|_| not_asked(NotAsked::ResourceFull))?;
+    // It has no breaker, but operators may hold it back.
+    let ticket = dependency.health.admit(now, true, now.as_ns()).map_err(not_asked)?;
     let until = now.after(fetch.timeout);
     let attempt = Attempt {
         id: AttemptId(1),
@@ -158,19 +160,34 @@ async fn once(
         brought = asked(fetch, lane, attempt, &progress) => brought,
         () = clock.sleep_until(until) => Err(match progress.time_up() {
             Cause::Failed(failure) => failed(failure),
-            Cause::NotAsked(reason) => (Trouble::Unusable, Cause::NotAsked(reason).token().to_owned()),
+            Cause::NotAsked(reason) => not_asked(reason),
         }),
     };
+    let now = clock.mono();
     match &brought {
-        Ok(_) => dependency.tally.answer(),
-        Err((Trouble::Failed(failure), _)) => dependency.tally.failure(failure.kind),
-        Err((Trouble::Unusable, _)) => dependency.tally.answer(),
+        Ok(_) => {
+            dependency.tally.answer();
+            ticket.answered(now);
+        }
+        Err((Trouble::Unusable, _)) => {
+            dependency.tally.answer();
+            ticket.neutral(now);
+        }
+        Err((Trouble::Failed(failure), _)) => {
+            dependency.tally.failure(failure.kind);
+            ticket.failed(now, now.as_ns());
+        }
+        Err((Trouble::NotAsked(_), _)) => ticket.unused(),
     }
     brought
 }
 
 fn failed(failure: Failure) -> (Trouble, String) {
     (Trouble::Failed(failure), Cause::Failed(failure).token().to_owned())
+}
+
+fn not_asked(reason: NotAsked) -> (Trouble, String) {
+    (Trouble::NotAsked(reason), Cause::NotAsked(reason).token().to_owned())
 }
 
 fn unusable(why: impl Into<String>) -> (Trouble, String) {
@@ -181,7 +198,7 @@ async fn asked(fetch: &Fetch, lane: &Lane<RequestContent>, attempt: Attempt, pro
     let answer = match lane.call(attempt, fetch.request(), progress).await {
         Ok(answer) => answer,
         Err(CallError::Failed(failure)) => return Err(failed(failure)),
-        Err(CallError::NotAsked(reason)) => return Err(unusable(Cause::NotAsked(reason).token())),
+        Err(CallError::NotAsked(reason)) => return Err(not_asked(reason)),
         Err(CallError::Client(_) | CallError::Unclassified(_)) => return Err(unusable("it was not sent")),
     };
     let (head, body) = answer.into_parts();

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use backstop::authorize::Verdict;
 use backstop::clock::Clock;
-use backstop_engine::failure::Failure;
+use backstop_engine::failure::{Failure, NotAsked};
 use backstop_engine::time::Mono;
 use tokio::sync::{Notify, watch};
 
@@ -56,6 +56,8 @@ pub(super) struct Fetched {
 pub(super) enum Trouble {
     /// The issuer failed.
     Failed(Failure),
+    /// It was not asked: an operator holds it back, or earlier fetches still have their places.
+    NotAsked(NotAsked),
     /// It answered, and with something else.
     Unusable,
 }
@@ -91,6 +93,7 @@ impl Present {
     fn outage(&self) -> Verdict {
         match self.trouble {
             Some(Trouble::Failed(failure)) => Verdict::Failed(failure),
+            Some(Trouble::NotAsked(reason)) => Verdict::NotAsked(reason),
             Some(Trouble::Unusable) | None => Verdict::Unclear,
         }
     }
