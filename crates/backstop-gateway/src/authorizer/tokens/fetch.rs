@@ -53,7 +53,10 @@ pub(crate) async fn run(fetch: Fetch, engine: Arc<Engine>, lane: Lane<RequestCon
     loop {
         let begun = clock.mono();
         fetch.keys.begin(begun);
-        let why = match once(&fetch, engine.dependency(fetch.id), &lane, &clock, begun).await {
+        let brought = once(&fetch, engine.dependency(fetch.id), &lane, &clock, begun).await;
+        // Read before anybody hears of it: whoever does may move on at once.
+        let ended = clock.mono();
+        let why = match brought {
             Ok((set, received_age)) => {
                 // The issuer's word that no token is valid holds at once. It is asked again soon, as after a failure.
                 let why = set.is_empty().then(|| "no key of the set verifies tokens here".to_owned());
@@ -67,7 +70,9 @@ pub(crate) async fn run(fetch: Fetch, engine: Arc<Engine>, lane: Lane<RequestCon
         };
         fetch.tell(failed_in_a_row, why.as_deref());
         failed_in_a_row = if why.is_some() { failed_in_a_row.saturating_add(1) } else { 0 };
-        let next = clock.mono().after(fetch.pause(failed_in_a_row));
+        // Keys grow old from the moment they were asked for, so the next fetch is due from there.
+        let from = if why.is_some() { ended } else { begun };
+        let next = from.after(fetch.pause(failed_in_a_row));
         tokio::select! {
             () = clock.sleep_until(next) => {}
             () = wanted(&fetch.keys, &clock, begun) => {}
