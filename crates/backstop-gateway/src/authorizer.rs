@@ -1,46 +1,37 @@
-//! Asking whether a caller may, and reading the answer.
+//! Whether a caller may: another service is asked, or the request carries a signed token that is verified here.
 //!
-//! - It is asked with a GET, without content, with what the client itself sent: before the operator's edits, because a
-//!   credential that the operator sets for the dependency would let everybody in.
-//! - A yes is a status and a field that were agreed on, and the principal where one was. Nothing else is one: not a page that
-//!   is sent with 200, not an answer of which the end is missing, not one that another gateway gave in its place.
-//! - A no is 401 or 403, and goes to the client as it came, with its challenge (RFC 9110 section 11.6.1).
-//! - Who the caller is the dependency hears from the authorizer alone: a client's own fields of these names are gone by
-//!   then, on every route, disguised ones and those behind the content too.
+//! Either way nobody comes in without an explicit yes for this very request, and what cannot be found out is an outage: 503, and
+//! never "forbidden". Who the caller is the dependency hears from here alone: a client's own fields of these names are gone by
+//! then, on every route, disguised ones and those behind the content too.
 
-use std::convert::Infallible;
+mod asked;
+mod tokens;
 
-use backstop::authorize::{Caller, Principal, Verdict};
-use backstop::upstream::{BrokenOff, CallError, Progress, Upstream};
-use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
+use backstop::authorize::Verdict;
+use backstop::clock::Clock;
+use backstop::upstream::Progress;
+use backstop_engine::failure::Phase;
 use backstop_engine::flow::Attempt;
-use backstop_engine::policy::StatusSet;
-use backstop_policy::{Address, AuthorizerSettings, HostHeader};
-use bytes::{Bytes, BytesMut};
-use http::header::{HOST, VIA};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri, Version, request};
-use http_body::Body;
-use http_body_util::BodyExt;
+use backstop_policy::{
+    Address, AskedSettings, AuthorizerKind, AuthorizerSettings, HostHeader, TokenSettings,
+};
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderName, HeaderValue, request};
 
 use crate::client_body::RequestContent;
-use crate::hop;
 use crate::strict::passes_for;
 use crate::upstream::Lane;
 
-/// An authorizer, ready to be asked.
+pub(crate) use asked::Asked;
+pub(crate) use tokens::{Fetch, Tokens, fetch};
+
+/// Who says whether callers may.
 #[derive(Debug)]
-pub(crate) struct Authorizer {
-    /// Its dependency: the number of its lane.
-    pub(crate) dependency: usize,
-    path: Uri,
-    host: HeaderValue,
-    allow: StatusSet,
-    sign: HeaderName,
-    sign_value: Option<HeaderValue>,
-    deny: StatusSet,
-    principal: Option<HeaderName>,
-    tells: Vec<HeaderName>,
-    send: Vec<HeaderName>,
+pub(crate) enum Authorizer {
+    /// Another service.
+    Asked(Asked),
+    /// The issuer of the token that the request carries.
+    Tokens(Tokens),
 }
 
 /// What the policy says of an authorizer cannot be done. Never passed over: what it protects would be shut for good.
@@ -53,171 +44,81 @@ pub struct CannotAsk {
 }
 
 /// What a client sent that its authorizer gets, as an extension of the request: its fields as they came.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Credentials(HeaderMap);
 
-const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
-const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-const X_FORWARDED_METHOD: HeaderName = HeaderName::from_static("x-forwarded-method");
-const X_FORWARDED_URI: HeaderName = HeaderName::from_static("x-forwarded-uri");
-
-/// More than any decision needs. A longer answer is none.
-const ANSWER_BYTES: usize = 64 * 1024;
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Credentials").finish_non_exhaustive()
+    }
+}
 
 impl Authorizer {
-    /// An authorizer as the policy has it, sent this host. Fields of `identities` are never asked with: no client has them to
-    /// send.
-    pub(crate) fn new(
-        settings: &AuthorizerSettings,
-        host: &str,
-        identities: &[HeaderName],
-    ) -> Result<Self, CannotAsk> {
-        let cannot =
-            |part, text: &str| CannotAsk { name: settings.name.clone(), part, text: text.to_owned() };
-        let name = |part, text: &str| HeaderName::try_from(text).map_err(|_| cannot(part, text));
-        let names = |part, texts: &[Box<str>]| {
-            texts.iter().map(|text| name(part, text)).collect::<Result<Vec<_>, _>>()
-        };
-        let value = |text: &str| HeaderValue::try_from(text).map_err(|_| cannot("sign", text));
-        Ok(Self {
-            dependency: usize::from(settings.dependency.0),
-            path: settings.path.parse().map_err(|_| cannot("path", &settings.path))?,
-            host: HeaderValue::try_from(host).map_err(|_| cannot("host", host))?,
-            allow: settings.allow,
-            sign: name("sign", &settings.sign)?,
-            sign_value: settings.sign_value.as_deref().map(value).transpose()?,
-            deny: settings.deny,
-            principal: settings.principal.as_deref().map(|text| name("principal", text)).transpose()?,
-            tells: names("field", &settings.tells)?,
-            send: names("field", &settings.send)?
-                .into_iter()
-                .filter(|name| !identities.contains(name))
-                .collect(),
-        })
+    /// The fields of a request that it gets.
+    fn gets(&self) -> &[HeaderName] {
+        const TOKEN: &[HeaderName] = &[AUTHORIZATION];
+        match self {
+            Self::Asked(asked) => asked.send(),
+            Self::Tokens(_) => TOKEN,
+        }
     }
 
     /// Whether it gets this field of a request.
     pub(crate) fn looks_at(&self, name: &HeaderName) -> bool {
-        self.send.contains(name)
+        self.gets().contains(name)
     }
 
     /// Whether a service that takes `_` for `-` would read this field as one that it gets.
     pub(crate) fn is_imitated_by(&self, name: &HeaderName) -> bool {
-        self.send.iter().any(|sent| passes_for(name, sent))
+        self.gets().iter().any(|sent| passes_for(name, sent))
     }
 
     /// What it gets of a request, as its client sent it.
     pub(crate) fn credentials(&self, headers: &HeaderMap) -> Credentials {
         let lines = self
-            .send
+            .gets()
             .iter()
             .flat_map(|name| headers.get_all(name).iter().map(move |value| (name.clone(), value.clone())));
         Credentials(lines.collect())
     }
 
-    /// Asks, with this one call.
-    pub(crate) async fn ask(
+    /// Whether the caller of this request may: with this one call where another service is asked.
+    pub(crate) async fn find_out(
         &self,
-        lane: &Lane<RequestContent>,
-        attempt: Attempt,
+        lanes: &[Lane<RequestContent>],
+        attempt: Option<Attempt>,
         head: &request::Parts,
         progress: &Progress,
     ) -> Verdict {
-        let answer: Result<_, CallError<Infallible>> = lane.call(attempt, self.request(head), progress).await;
-        let (head, body) = match answer {
-            Ok(answer) => answer.into_parts(),
-            Err(CallError::Failed(failure)) => return Verdict::Failed(failure),
-            Err(CallError::NotAsked(reason)) => return Verdict::NotAsked(reason),
-            Err(CallError::Client(_) | CallError::Unclassified(_)) => return Verdict::Unclear,
-        };
-        match whole(body).await {
-            Ok(Some(content)) => self.read(Response::from_parts(head, content)),
-            Ok(None) => Verdict::Unclear,
-            Err(failure) => Verdict::Failed(failure),
-        }
-    }
-
-    fn request(&self, head: &request::Parts) -> Request<RequestContent> {
-        let mut request = Request::new(RequestContent::none());
-        *request.method_mut() = Method::GET;
-        *request.uri_mut() = self.path.clone();
-        let headers = request.headers_mut();
-        if let Some(Credentials(credentials)) = head.extensions.get() {
-            headers.extend(credentials.clone());
-        }
-        headers.insert(HOST, self.host.clone());
-        for name in [X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO, VIA] {
-            for value in head.headers.get_all(&name) {
-                headers.append(&name, value.clone());
+        match (self, attempt) {
+            (Self::Asked(asked), Some(attempt)) => match lanes.get(asked.dependency) {
+                Some(lane) => asked.ask(lane, attempt, head, progress).await,
+                // Nobody who could say so is there.
+                None => Verdict::Unclear,
+            },
+            (Self::Tokens(tokens), None) => {
+                // Whoever waits here waits for the issuer's answer.
+                progress.enter(Phase::Head);
+                tokens.verify(head).await
             }
-        }
-        let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
-        for (name, text) in [(X_FORWARDED_METHOD, head.method.as_str()), (X_FORWARDED_URI, target)] {
-            if let Ok(value) = HeaderValue::from_str(text) {
-                headers.insert(name, value);
-            }
-        }
-        request
-    }
-
-    fn read(&self, mut answer: Response<Bytes>) -> Verdict {
-        let status = answer.status().as_u16();
-        if matches!(status, 502..=504) {
-            let kind = FailureKind::Unavailable { status };
-            return Verdict::Failed(Failure::new(kind, Phase::Head, Sent::Maybe));
-        }
-        // What `Connection` names is of the connection: no sign, and no principal.
-        hop::strip(answer.headers_mut());
-        *answer.version_mut() = Version::HTTP_11;
-        // Another gateway's answer in the authorizer's place: an old yes is none, and an old no is not about this request.
-        if backstop::fields::degraded(answer.headers()).is_some() {
-            return Verdict::Unclear;
-        }
-        if self.deny.contains(status) {
-            self.keeps_to_itself(answer.headers_mut());
-            return Verdict::Denied(answer);
-        }
-        let is_yes = self.allow.contains(status) && self.has_sign(answer.headers());
-        match self.caller(answer.headers()) {
-            Some(caller) if is_yes => Verdict::Allowed(caller),
-            Some(_) | None => Verdict::Unclear,
+            _ => Verdict::Unclear,
         }
     }
 
-    fn has_sign(&self, headers: &HeaderMap) -> bool {
-        only(headers, &self.sign).is_some_and(|given| match &self.sign_value {
-            Some(expected) => given == expected,
-            None => !given.is_empty(),
-        })
-    }
-
-    /// Who it is; `None` if the principal that it should name is missing, empty, or more than one.
-    fn caller(&self, headers: &HeaderMap) -> Option<Caller> {
-        let mut fields = HeaderMap::new();
-        for name in &self.tells {
-            for value in headers.get_all(name) {
-                fields.append(name, value.clone());
-            }
-        }
-        let Some(name) = &self.principal else { return Some(Caller { principal: None, fields }) };
-        let value = only(headers, name).filter(|value| !value.is_empty())?;
-        fields.insert(name, value.clone());
-        Some(Caller { principal: Some(Principal(value.as_bytes().into())), fields })
-    }
-
-    /// What it tells the gateway is not the client's to know.
-    fn keeps_to_itself(&self, headers: &mut HeaderMap) {
-        for name in self.tells.iter().chain(&self.principal).chain([&self.sign]) {
-            headers.remove(name);
+    /// One that verifies tokens.
+    pub(crate) fn tokens(&self) -> Option<&Tokens> {
+        match self {
+            Self::Asked(_) => None,
+            Self::Tokens(tokens) => Some(tokens),
         }
     }
 }
 
-/// Those who say whether callers may, ready to be asked.
+/// Those who say whether callers may, ready for it.
 pub(crate) fn ready(
     settings: &[AuthorizerSettings],
     hosts: &[(HostHeader, String)],
+    clock: &Clock,
 ) -> Result<Vec<Authorizer>, CannotAsk> {
     let identities = identities(settings);
     let ready = |settings: &AuthorizerSettings| {
@@ -226,7 +127,12 @@ pub(crate) fn ready(
             Some((HostHeader::Client, own)) => own.as_str(),
             None => "",
         };
-        Authorizer::new(settings, host, &identities)
+        Ok(match &settings.kind {
+            AuthorizerKind::Asked(asked) => {
+                Authorizer::Asked(Asked::new(settings, asked, host, &identities)?)
+            }
+            AuthorizerKind::Tokens(tokens) => Authorizer::Tokens(Tokens::new(settings, tokens, host, clock)?),
+        })
     };
     settings.iter().map(ready).collect()
 }
@@ -238,16 +144,25 @@ pub(crate) fn word(
     addresses: &[Address],
     (host, own_host): &(HostHeader, String),
 ) -> String {
-    let AuthorizerSettings { dependency: _, origin: _, name, path, allow, sign, sign_value, .. } = settings;
-    let AuthorizerSettings { deny: _, principal, tells, send, .. } = settings;
-    let asked = (addresses, host, own_host, path, send);
-    format!("{:?}", (name, asked, allow, sign, sign_value, principal, tells))
+    let AuthorizerSettings { dependency: _, origin: _, name, principal, kind } = settings;
+    match kind {
+        AuthorizerKind::Asked(asked) => {
+            let AskedSettings { path, allow, sign, sign_value, deny: _, tells, send } = asked;
+            let asked = (addresses, host, own_host, path, send);
+            format!("{:?}", (name, asked, allow, sign, sign_value, principal, tells))
+        }
+        // Within one issuer a principal is the same whatever it is signed with and wherever the keys are (RFC 7519 section
+        // 4.1.2).
+        AuthorizerKind::Tokens(TokenSettings { issuer, audience, claim, .. }) => {
+            format!("{:?}", (name, issuer, audience, claim, principal))
+        }
+    }
 }
 
 /// Every field by which the authorizers of a policy tell who asks.
 pub(crate) fn identities(settings: &[AuthorizerSettings]) -> Vec<HeaderName> {
-    let told = settings.iter().flat_map(|settings| settings.tells.iter().chain(&settings.principal));
-    let mut names: Vec<HeaderName> = told.filter_map(|name| HeaderName::try_from(&**name).ok()).collect();
+    let told = settings.iter().flat_map(AuthorizerSettings::told);
+    let mut names: Vec<HeaderName> = told.filter_map(|name| HeaderName::try_from(name).ok()).collect();
     names.sort_unstable_by(|one, other| one.as_str().cmp(other.as_str()));
     names.dedup();
     names
@@ -258,33 +173,3 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue
     let mut lines = headers.get_all(name).iter();
     lines.next().filter(|_| lines.next().is_none())
 }
-
-/// The content, to its end; `None` if it is longer than any decision.
-async fn whole<B>(body: B) -> Result<Option<Bytes>, Failure>
-where
-    B: Body<Data = Bytes, Error = BrokenOff> + Unpin,
-{
-    let mut body = body;
-    let mut content = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        match frame {
-            Ok(frame) => {
-                if let Some(piece) = frame.data_ref() {
-                    if content.len() + piece.len() > ANSWER_BYTES {
-                        return Ok(None);
-                    }
-                    content.extend_from_slice(piece);
-                }
-            }
-            Err(BrokenOff::Dependency(failure, _)) => return Err(failure),
-            Err(BrokenOff::Client(_)) => {
-                return Err(Failure::new(FailureKind::Incomplete, Phase::Body, Sent::Maybe));
-            }
-        }
-    }
-    Ok(Some(content.freeze()))
-}
-
-#[cfg(test)]
-#[path = "authorizer_tests.rs"]
-mod tests;

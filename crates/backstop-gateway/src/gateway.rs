@@ -19,7 +19,7 @@ use http::header::ACCEPT_LANGUAGE;
 use tokio::sync::watch;
 
 use crate::admin::Admin;
-use crate::authorizer::{self, CannotAsk, identities};
+use crate::authorizer::{self, Authorizer, CannotAsk, Fetch, identities};
 use crate::caches::Caches;
 use crate::client_body::RequestContent;
 use crate::connection::ConnectionLimits;
@@ -159,7 +159,7 @@ impl Gateway {
             decisions: Decisions::new(sources, route_stacks.len()),
             routes: route_stacks,
             hosts: hosts.iter().map(|(host, own)| forward::Rules::new(None, host, own)).collect(),
-            authorizers: authorizer::ready(&authorizers, &hosts)?,
+            authorizers: authorizer::ready(&authorizers, &hosts, backstop.clock())?,
             operations: operations.clone(),
             trusted: gateway.trusted.clone(),
             tallies: Tallies::default(),
@@ -296,8 +296,15 @@ impl Gateway {
             clock: self.backstop.clock().clone(),
             stages,
             probes: if number == 0 { self.probes.clone() } else { Vec::new() },
+            fetches: if number == 0 { self.fetches() } else { Vec::new() },
             engine: Arc::clone(self.backstop.engine()),
         })
+    }
+
+    /// The keys that are fetched for verifying tokens.
+    fn fetches(&self) -> Vec<Fetch> {
+        let tokens = self.shared.authorizers.iter().filter_map(Authorizer::tokens);
+        tokens.map(|tokens| tokens.fetch().clone()).collect()
     }
 
     /// Waits until no request is in flight and every connection from before the stop has ended, with whatever its client
@@ -431,9 +438,7 @@ fn route_stack(
     let dependency = usize::from(backstop.engine().route(id).rules.dependency.0);
     let (host, own_host) = hosts.get(dependency).cloned().unwrap_or_default();
     let rules = &backstop.engine().route(id).rules;
-    let asked = rules.authorizer.and_then(|rules| rules.dependency);
-    let authorizer = authorizers.iter().position(|settings| Some(settings.dependency) == asked);
-    let behind = authorizer.and_then(|index| {
+    let behind = route.authorizer.and_then(|index| {
         let settings = authorizers.get(index)?;
         let asked = usize::from(settings.dependency.0);
         Some(authorizer::word(settings, &dependencies.get(asked)?.addresses, hosts.get(asked)?))
@@ -453,7 +458,7 @@ fn route_stack(
         keyed: keyed(&rules.class),
         is_principals: rules.class.read().is_some_and(|read| read.key.contains(&KeyPart::Principal)),
         ignore_cookie: route.ignore_cookie,
-        authorizer,
+        authorizer: route.authorizer,
         cors: route.cors.as_ref().map(Cors::new),
         is_read: rules.class.read().is_some(),
         response_edits: Arc::new(Edits::new(&route.response_headers)),

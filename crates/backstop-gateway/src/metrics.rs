@@ -52,6 +52,7 @@ impl Collector for Everything {
         self.functions(&mut encoder)?;
         self.dependencies(&mut encoder)?;
         self.authorizations(&mut encoder)?;
+        self.keys_of_issuers(&mut encoder)?;
         self.recovery(&mut encoder)?;
         self.caches(&mut encoder)?;
         self.fills(&mut encoder)?;

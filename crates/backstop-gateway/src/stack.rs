@@ -56,7 +56,7 @@ pub(crate) struct Shared {
     pub(crate) routes: Vec<RouteStack>,
     /// What each dependency is sent as `Host` when it stands in for another.
     pub(crate) hosts: Vec<forward::Rules>,
-    /// Who is asked whether callers may.
+    /// Who says whether callers may.
     pub(crate) authorizers: Vec<Authorizer>,
     /// The ledger of operations, where a route has any.
     pub(crate) operations: Option<Arc<Operations>>,
@@ -117,13 +117,10 @@ impl Thread {
     ) -> Verdict {
         let index = self.shared.routes.get(usize::from(route.0)).and_then(|route| route.authorizer);
         let authorizer = index.and_then(|index| self.shared.authorizers.get(index));
-        let lane = authorizer.and_then(|authorizer| self.lanes.get(authorizer.dependency));
-        match (authorizer, lane, attempt) {
-            (Some(authorizer), Some(lane), Some(attempt)) => {
-                authorizer.ask(lane, attempt, head, progress).await
-            }
+        match authorizer {
+            Some(authorizer) => authorizer.find_out(&self.lanes, attempt, head, progress).await,
             // Nobody who could say so is there.
-            _ => Verdict::Unclear,
+            None => Verdict::Unclear,
         }
     }
 

@@ -14,6 +14,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinSet, LocalSet};
 
+use crate::authorizer::{self, Fetch};
 use crate::caches::Caches;
 use crate::client_body::RequestContent;
 use crate::connection::{ConnectionLimits, Open, serve};
@@ -32,6 +33,8 @@ pub(crate) struct Worker {
     pub(crate) stages: watch::Receiver<Stage>,
     /// Dependencies that this thread probes: all, on one thread.
     pub(crate) probes: Vec<Probe>,
+    /// Issuers whose keys this thread fetches: all, on one thread.
+    pub(crate) fetches: Vec<Fetch>,
     pub(crate) engine: Arc<Engine>,
 }
 
@@ -73,6 +76,12 @@ impl Worker {
                     lane,
                     self.clock.clone(),
                 ));
+            }
+        }
+        for fetch in std::mem::take(&mut self.fetches) {
+            if let Some(lane) = thread.lanes.get(fetch.dependency()).cloned() {
+                let (engine, clock) = (Arc::clone(&self.engine), self.clock.clone());
+                tokio::task::spawn_local(authorizer::fetch(fetch, engine, lane, clock));
             }
         }
         let (stop, stopped) = watch::channel(false);

@@ -108,6 +108,7 @@ codes! {
     Secret = "BS0228", Error, "a secret that cannot be read";
     WebOrigin = "BS0229", Error, "invalid origin of pages";
     NeverGone = "BS0230", Error, "a status that never withdraws a copy";
+    Algorithm = "BS0231", Error, "an algorithm that proves nothing about the issuer";
     CacheUrl = "BS0240", Error, "invalid URL of a cache";
     OperationKey = "BS0260", Error, "invalid source of an operation's key";
     Scope = "BS0261", Error, "invalid scope of operations";
@@ -180,6 +181,8 @@ codes! {
     SharedWithoutAuthorizer = "BS0367", Error, "`shared` without an authorizer";
     CredentialsForAll = "BS0368", Error, "credentials for pages of every origin";
     ToldByClients = "BS0369", Error, "a field that clients and an authorizer tell";
+    OtherKind = "BS0390", Error, "a key of an authorizer of the other kind";
+    KeysTooOld = "BS0391", Error, "keys that are too old before they are fetched again";
 
     NoCorrect = "BS0501", Warning, "a public read without a rule for what is correct";
     RouteAboveProcess = "BS0502", Warning, "a route's limit is above the process's";

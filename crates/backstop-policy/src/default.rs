@@ -75,6 +75,10 @@ pub(crate) const ALLOW: [u16; 2] = [200, 204];
 pub(crate) const DENY: [u16; 2] = [401, 403];
 pub(crate) const SEND: [&str; 2] = ["authorization", "cookie"];
 
+/// Or a quarter of `max_age`, if that is less.
+pub(crate) const KEYS_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const CLAIM: &str = "sub";
+
 pub(crate) const CACHE_TIMEOUT: Duration = Duration::from_millis(20);
 pub(crate) const CACHE_CONNECT: Duration = Duration::from_millis(250);
 pub(crate) const CACHE_PREFIX: &str = "backstop";

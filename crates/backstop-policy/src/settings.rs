@@ -8,6 +8,10 @@ use std::time::Duration;
 
 use backstop_engine::policy::{CacheId, DependencyId, Mode, Origin, RouteId, StatusSet};
 
+mod authorizer;
+
+pub use authorizer::{AskedSettings, AuthorizerKind, AuthorizerSettings, TokenAlgorithm, TokenSettings};
+
 pub use crate::value::{Address, HostPattern, IpRange, MatchRule, Method, Segment, Template};
 
 /// `[gateway]`: the process as a whole.
@@ -120,33 +124,6 @@ pub struct DependencySettings {
     pub origin: Origin,
 }
 
-/// `[authorizer.NAME]`: who says whether a caller may.
-#[derive(Clone, Debug)]
-pub struct AuthorizerSettings {
-    /// Its position in `policy.dependencies` and in `Loaded::dependencies`, after those of the file.
-    pub dependency: DependencyId,
-    /// Its name.
-    pub name: Box<str>,
-    /// The path that it is asked at, maybe with a query.
-    pub path: Box<str>,
-    /// The statuses of an explicit yes. Default 200 and 204.
-    pub allow: StatusSet,
-    /// The field that comes with a yes, in lower case.
-    pub sign: Box<str>,
-    /// Its exact value; any value that is not empty if `None`.
-    pub sign_value: Option<Box<str>>,
-    /// The statuses of an explicit no. Default 401 and 403.
-    pub deny: StatusSet,
-    /// The field of its answer that names the principal, in lower case.
-    pub principal: Option<Box<str>>,
-    /// Further fields of its answer that the dependency gets, in lower case.
-    pub tells: Vec<Box<str>>,
-    /// Fields of the request that it gets, in lower case. Default `authorization` and `cookie`.
-    pub send: Vec<Box<str>>,
-    /// Where it was written.
-    pub origin: Origin,
-}
-
 /// `cache` of routes: what is asked before a dependency.
 #[derive(Clone, Debug)]
 pub struct CacheSettings {
@@ -226,6 +203,8 @@ pub struct RouteSettings {
     pub cors: Option<CorsSettings>,
     /// Whether its copies are those of callers who were looked at: a credential then makes no request somebody's own.
     pub verifies: bool,
+    /// Who says whether its callers may: its position in `Loaded::authorizers`.
+    pub authorizer: Option<usize>,
     /// Whether a request with `Cookie` may be answered from a copy: the field is removed before forwarding.
     pub ignore_cookie: bool,
     /// The evidence about its alternative, whether or not it counts at this moment.

@@ -3,7 +3,7 @@
 mod support;
 
 use backstop_engine::policy::{DependencyId, RouteClass};
-use backstop_policy::{Code, HostHeader};
+use backstop_policy::{AuthorizerKind, Code, HostHeader};
 use support::{errors, loaded, refused, says};
 
 const AUTHORIZER: &str = "[authorizer.sessions]\nurl = \"http://127.0.0.1:9003/check?x=1\"\nallow = { header = \"X-Allowed: yes\" }\nprincipal = \"header.X-User\"\ntimeout = \"100ms\"\nin_flight = 100\n";
@@ -30,14 +30,15 @@ fn an_authorizer_is_a_dependency_after_the_others() {
     assert_eq!((breaker.slow.as_millis(), breaker.min_calls), (100, 20));
     let [settings] = &policy.authorizers[..] else { panic!("one") };
     assert_eq!(settings.dependency, DependencyId(1));
+    let AuthorizerKind::Asked(asked) = &settings.kind else { panic!("it is asked") };
     assert_eq!(
-        (&*settings.path, &*settings.sign, settings.sign_value.as_deref()),
+        (&*asked.path, &*asked.sign, asked.sign_value.as_deref()),
         ("/check?x=1", "x-allowed", Some("yes"))
     );
     assert_eq!(settings.principal.as_deref(), Some("x-user"));
-    assert!(settings.allow.contains(200) && settings.allow.contains(204) && !settings.allow.contains(201));
-    assert!(settings.deny.contains(401) && settings.deny.contains(403) && !settings.deny.contains(404));
-    assert_eq!(settings.send, ["authorization".into(), "cookie".into()]);
+    assert!(asked.allow.contains(200) && asked.allow.contains(204) && !asked.allow.contains(201));
+    assert!(asked.deny.contains(401) && asked.deny.contains(403) && !asked.deny.contains(404));
+    assert_eq!(asked.send, ["authorization".into(), "cookie".into()]);
     assert_eq!(policy.dependencies[1].host, HostHeader::Fixed("127.0.0.1:9003".into()));
     let route = &policy.policy.routes[0];
     assert!(matches!(route.class, RouteClass::Guarded));

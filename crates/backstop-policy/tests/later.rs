@@ -13,12 +13,8 @@ fn everything_of_a_later_version_is_named_as_such() {
         assert!(!codes.contains(&Code::UnknownKey), "{class}: {codes:?}");
     }
     refused("[dependency.catalog]\nurl = \"http://x\"\ntls = {}\n", Code::NotAvailable);
-    for key in ["jwks", "tls"] {
-        let authorizer = format!(
-            "[authorizer.sessions]\nurl = \"http://127.0.0.1:9003\"\nallow = {{ header = \"x-allowed\" }}\ntimeout = \"1ms\"\nin_flight = 1\n{key} = {{}}\n"
-        );
-        refused(&authorizer, Code::NotAvailable);
-    }
+    let authorizer = "[authorizer.sessions]\nurl = \"http://127.0.0.1:9003\"\nallow = { header = \"x-allowed\" }\ntimeout = \"1ms\"\nin_flight = 1\ntls = {}\n";
+    refused(authorizer, Code::NotAvailable);
     refused("[gateway]\nlisten = \"[::1]:1\"\nin_flight = 1000\ntls = {}\n", Code::NotAvailable);
     for listen in ["{ tls = {} }", "[{ address = \"[::1]:1\", tls = {} }]", "[\"[::1]:1\", { tls = 1 }]"] {
         refused(&format!("[gateway]\nlisten = {listen}\nin_flight = 1000\n"), Code::NotAvailable);

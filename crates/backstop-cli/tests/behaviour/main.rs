@@ -58,6 +58,8 @@ mod slow_read;
 mod spelling;
 mod statuses;
 mod taken_folder;
+mod tokens;
+mod tokens_keys;
 mod two_tiers;
 mod vary;
 mod withdrawal;

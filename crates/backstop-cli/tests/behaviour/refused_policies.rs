@@ -70,9 +70,9 @@ fn tables_and_keys_of_later_versions_are_not_available() {
     let table = |table: &str| format!("{}\n{table}\n", accepted().text());
     not_available(
         &table(
-            "[authorizer.sessions]\nurl = \"http://127.0.0.1:9003/check\"\nallow = { header = \"x-allowed\" }\ntimeout = \"1ms\"\nin_flight = 1\njwks = \"http://127.0.0.1:9003/keys\"",
+            "[authorizer.sessions]\nurl = \"http://127.0.0.1:9003/check\"\nallow = { header = \"x-allowed\" }\ntimeout = \"1ms\"\nin_flight = 1\ntls = { verify = true }",
         ),
-        "jwks = ",
+        "tls = { verify = true }",
     );
     let dependency = |line: &str| {
         let address = "127.0.0.1:9".parse().unwrap();

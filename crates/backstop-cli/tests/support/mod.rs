@@ -11,6 +11,7 @@ pub mod expect;
 pub mod gateway;
 pub mod guarded;
 pub mod hooks;
+pub mod issuer;
 pub mod metrics;
 pub mod page;
 pub mod policy;

@@ -100,7 +100,11 @@ fn calls_itself(view: &View<'_>, own: &[Own], cx: &mut Context<'_>) {
         .filter_map(|authorizer| authorizer.table.value.url.as_ref())
         .flat_map(|url| &url.value.0)
         .map(|at| (&at.value.address, &at.bytes));
-    for (address, bytes) in of_dependencies.chain(of_authorizers) {
+    let of_issuers = view
+        .authorizers()
+        .filter_map(|authorizer| authorizer.table.value.jwt.as_ref()?.value.keys.as_ref())
+        .map(|at| (&at.value.address, &at.bytes));
+    for (address, bytes) in of_dependencies.chain(of_authorizers).chain(of_issuers) {
         let targets = targets(address);
         let reaches = |own: SocketAddr, target: SocketAddr| {
             is_same(own, target) || (target.ip().is_loopback() && covers(own, target))

@@ -10,6 +10,7 @@ use crate::code::Code;
 use crate::default;
 use crate::diagnostic::Finding;
 use crate::read::{At, Context};
+use crate::shape::AuthorizerTable;
 use crate::value::Name;
 
 pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
@@ -102,9 +103,13 @@ fn told_by_both(view: &View<'_>, cx: &mut Context<'_>) {
         principal.chain(tells.map(|field| (&*field.value.0, &field.bytes)))
     });
     for (name, bytes) in told {
-        let asks_with = |authorizer: &AuthorizerView<'_>| match &authorizer.table.value.send {
-            Some(send) => send.value.0.iter().any(|field| *field.value.0 == *name),
-            None => default::SEND.contains(&name),
+        let asks_with = |authorizer: &AuthorizerView<'_>| match &authorizer.table.value {
+            // A token stands in `Authorization`, and nowhere else.
+            table if table.jwt.is_some() => name == "authorization",
+            AuthorizerTable { send: Some(send), .. } => {
+                send.value.0.iter().any(|field| *field.value.0 == *name)
+            }
+            _ => default::SEND.contains(&name),
         };
         let Some(asked) = view.authorizers().find(asks_with) else { continue };
         let place = asked.table.value.send.as_ref().map_or(&asked.name.bytes, |send| &send.bytes);

@@ -26,6 +26,7 @@ mod room;
 mod secrets;
 mod share;
 mod times;
+mod tokens;
 mod unused;
 mod view;
 
@@ -56,6 +57,7 @@ pub(crate) fn run(file: &File, files: &dyn FileSource, cx: &mut Context<'_>) -> 
     addresses::check(&view, cx);
     references::check(&view, cx);
     authorizers::check(&view, cx);
+    tokens::check(&view, cx);
     matching::check(&view, cx);
     keys::check(&view, cx);
     composed::check(&view, cx);

@@ -82,6 +82,7 @@ impl Lowering<'_> {
             parts: composed::settings(self.view, self.route),
             cors: common.cors.as_ref().map(|cors| self::cors(&cors.value)),
             verifies: common.authorizer.is_some(),
+            authorizer: authorizer::of(self.view, self.route),
             ignore_cookie: ignore_cookie.is_some_and(|ignore| ignore.value),
             evidence: verified.and_then(|evidence| second::evidence(self.route, evidence)),
             origin: self.route.entry.at.origin,

@@ -21,7 +21,7 @@ mod second;
 mod store;
 mod verify;
 
-pub(crate) use authorizer::AuthorizerTable;
+pub(crate) use authorizer::{AuthorizerTable, JwtTable};
 pub(crate) use breaker::{BreakerTable, GreenTable, ProbeTable, RecoveryTable, RedTable};
 pub(crate) use cache::{CacheTable, FillTable, LocalCopyTable};
 pub(crate) use check::{CheckTable, WaiverTable};

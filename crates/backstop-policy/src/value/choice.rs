@@ -83,6 +83,10 @@ choice! {
     }
 }
 choice! {
+    /// Whether a date that nobody vouches for is believed.
+    UnsynchronisedChoice(bool) { "refuse" => false, "trust" => true, }
+}
+choice! {
     /// Whether answers of operations are kept.
     StoreBodyChoice(bool) { "redacted" => true, "none" => false, }
 }

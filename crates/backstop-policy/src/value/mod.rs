@@ -24,6 +24,7 @@ mod status;
 mod status_path;
 mod text;
 mod time;
+mod token;
 mod web_origin;
 
 pub(crate) use amount::{
@@ -32,7 +33,8 @@ pub(crate) use amount::{
 pub(crate) use authorizer::{AuthorizerUrl, PrincipalField, Sign, TellingHeader};
 pub(crate) use choice::{
     AfterRestartChoice, IncorrectChoice, KeyFormChoice, LedgerChoice, ModeChoice, RetryOwnerChoice,
-    StateChoice, StoreBodyChoice, UnavailableChoice, UnknownAnswerChoice, VerdictChoice,
+    StateChoice, StoreBodyChoice, UnavailableChoice, UnknownAnswerChoice, UnsynchronisedChoice,
+    VerdictChoice,
 };
 pub(crate) use date::Date;
 pub(crate) use factor::{Factor, factor_text};
@@ -57,4 +59,5 @@ pub(crate) use status::{DeclaredStatus, GoneStatus, Status};
 pub(crate) use status_path::StatusPath;
 pub(crate) use text::{MediaType, Text};
 pub(crate) use time::{PositiveTime, Time};
+pub(crate) use token::{AlgorithmName, NonEmptyText};
 pub(crate) use web_origin::WebOrigin;

@@ -1,24 +1,36 @@
+use super::super::{Authorizer, identities, word};
 use super::*;
 use backstop_engine::policy::{DependencyId, Origin};
+use backstop_policy::{Address, AuthorizerKind, HostHeader};
 
-fn settings() -> AuthorizerSettings {
-    AuthorizerSettings {
-        dependency: DependencyId(1),
-        name: "sessions".into(),
+fn asked() -> AskedSettings {
+    AskedSettings {
         path: "/check".into(),
         allow: StatusSet::of(&[200, 204]),
         sign: "x-allowed".into(),
         sign_value: Some("yes".into()),
         deny: StatusSet::of(&[401, 403]),
-        principal: Some("x-user".into()),
         tells: vec!["x-roles".into()],
         send: vec!["authorization".into(), "cookie".into(), "x-user".into()],
+    }
+}
+
+fn settings_of(asked: AskedSettings) -> AuthorizerSettings {
+    AuthorizerSettings {
+        dependency: DependencyId(1),
+        name: "sessions".into(),
+        principal: Some("x-user".into()),
+        kind: AuthorizerKind::Asked(asked),
         origin: Origin::NONE,
     }
 }
 
-fn authorizer() -> Authorizer {
-    Authorizer::new(&settings(), "127.0.0.1:9003", &identities(&[settings()])).unwrap()
+fn settings() -> AuthorizerSettings {
+    settings_of(asked())
+}
+
+fn authorizer() -> Asked {
+    Asked::new(&settings(), &asked(), "127.0.0.1:9003", &identities(&[settings()])).unwrap()
 }
 
 fn answer(status: u16, fields: &[(&str, &str)]) -> Response<Bytes> {
@@ -99,13 +111,13 @@ fn another_authorizer_tells_copies_apart() {
     assert!(same(AuthorizerSettings { origin: Origin(9), dependency: DependencyId(7), ..settings() }));
     for changed in [
         AuthorizerSettings { name: "staff".into(), ..settings() },
-        AuthorizerSettings { path: "/staff".into(), ..settings() },
-        AuthorizerSettings { allow: StatusSet::of(&[200]), ..settings() },
-        AuthorizerSettings { sign: "x-other".into(), ..settings() },
-        AuthorizerSettings { sign_value: None, ..settings() },
+        settings_of(AskedSettings { path: "/staff".into(), ..asked() }),
+        settings_of(AskedSettings { allow: StatusSet::of(&[200]), ..asked() }),
+        settings_of(AskedSettings { sign: "x-other".into(), ..asked() }),
+        settings_of(AskedSettings { sign_value: None, ..asked() }),
         AuthorizerSettings { principal: None, ..settings() },
-        AuthorizerSettings { tells: Vec::new(), ..settings() },
-        AuthorizerSettings { send: Vec::new(), ..settings() },
+        settings_of(AskedSettings { tells: Vec::new(), ..asked() }),
+        settings_of(AskedSettings { send: Vec::new(), ..asked() }),
     ] {
         assert!(!same(changed.clone()), "{changed:?}");
     }
@@ -128,8 +140,8 @@ fn a_no_goes_on_whole_but_for_what_is_the_gateways() {
 
 #[test]
 fn any_value_of_the_sign_is_one_where_the_policy_names_none() {
-    let settings = AuthorizerSettings { sign: "x-user".into(), sign_value: None, ..settings() };
-    let authorizer = Authorizer::new(&settings, "h", &[]).unwrap();
+    let asked = AskedSettings { sign: "x-user".into(), sign_value: None, ..asked() };
+    let authorizer = Asked::new(&settings(), &asked, "h", &[]).unwrap();
     assert!(matches!(authorizer.read(answer(204, &[USER])), Verdict::Allowed(_)));
     assert!(matches!(authorizer.read(answer(204, &[("x-user", "")])), Verdict::Unclear));
     assert!(matches!(authorizer.read(answer(204, &[])), Verdict::Unclear));
@@ -152,7 +164,9 @@ fn it_is_asked_with_the_clients_credentials_alone() {
         .body(())
         .unwrap()
         .into_parts();
+    let authorizer = Authorizer::Asked(authorizer);
     let credentials = authorizer.credentials(&head.headers);
+    let Authorizer::Asked(authorizer) = authorizer else { panic!("it is asked") };
     // The operator sets one of its own for the dependency.
     head.headers.insert("authorization", HeaderValue::from_static("Basic backend"));
     head.extensions.insert(credentials);
