@@ -25,6 +25,8 @@ test: ## Everything that must hold; installs and starts what it needs
 	BACKSTOP_PLAIN=$(PLAIN) ./scripts/run-tests --workspace --features backstop-cli/test-hooks
 
 soak: export BACKSTOP_KILLS := 40
+soak: export BACKSTOP_RANDOM_KILLS := 500
+soak: export BACKSTOP_KILLS_AT_EACH := 20
 soak: export BACKSTOP_SOAK := 1
 soak: test ## As test, with its long versions: minutes of load, forty kill loops
 

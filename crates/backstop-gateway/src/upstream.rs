@@ -46,6 +46,7 @@ use backstop::upstream::{CallError, Progress, Upstream};
 use backstop_engine::failure::{Cause, Failure, FailureKind, Phase, Sent};
 use backstop_engine::flow::Attempt;
 use backstop_engine::time::Mono;
+use backstop_store::ledger::checkpoint::{Checkpoint, pass};
 use http::{Request, Response};
 
 use crate::tasks::Tasks;
@@ -183,6 +184,9 @@ impl<B: RequestBody> Upstream<B> for Lane<B> {
                 Cause::Failed(failure) => CallError::Failed(failure),
                 Cause::NotAsked(reason) => CallError::NotAsked(reason),
             })?;
+            if is_once {
+                pass(Checkpoint::ForwardBegun);
+            }
             let occupied = Occupied { lease, places };
             let hold = Hold::new(abandon_hold, end, now);
             let (answer, occupied, hold) = Handed::over(request, occupied, hold, progress).await;

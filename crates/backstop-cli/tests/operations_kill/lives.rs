@@ -91,6 +91,11 @@ pub fn kills(usually: usize) -> usize {
     std::env::var("BACKSTOP_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(usually)
 }
 
+/// How often something is done: so often, or as a variable of the environment says.
+pub fn often(variable: &str, usually: usize) -> usize {
+    std::env::var(variable).ok().and_then(|times| times.parse().ok()).unwrap_or(usually)
+}
+
 /// Lives through the plan.
 ///
 /// # Errors

@@ -2,17 +2,20 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::time::Duration;
 
 use backstop_lab::origin::Then;
-use backstop_lab::payments::oracle::{LedgerEntry, Rule};
+use backstop_lab::payments::oracle::LedgerEntry;
 use backstop_lab::payments::{Fault, Payments, When, Which};
 
 use crate::ledger::entries;
-use crate::lives::{End, Plan, Subject, kills, run as live};
+use crate::lives::{End, Plan, Subject, often, run as live};
+use backstop_store::ledger::checkpoint::Checkpoint;
+
 use crate::support::gateway::{folder, output};
-use crate::support::{Policy, run};
+use crate::support::{Gateway, Policy, run};
 
 /// `POST /payments` as an operation of the payment service, its status asked for often and not for long: eight seconds after
 /// an operation began it is a matter for a person if it is still unknown.
@@ -61,9 +64,9 @@ impl Subject for Written {
     }
 }
 
-/// In the last life nobody waits for what is unknown: no status is asked for yet.
+/// In the last life what is unknown ends: it is asked for, and after eight seconds it is a matter for a person.
 fn plan(ends: Vec<End>) -> Plan {
-    let (life, rest) = (Duration::from_secs(20), Duration::ZERO);
+    let (life, rest) = (Duration::from_secs(20), Duration::from_secs(20));
     Plan { ends, clients: 8, answers: 60, is_stubborn: true, life, rest }
 }
 
@@ -77,28 +80,91 @@ fn the_policy_of_the_kill_loop_is_accepted() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Whatever is sent happens once at most, and whoever is told of it is told the truth. What is unknown stays so here.
+/// Some answers are lost, and some payments come late, so that a second forward would pay twice.
+fn trouble(payments: &Payments, keys: std::ops::Range<u64>) {
+    let faults = [
+        Fault::answer_lost(Then::Reset),
+        Fault::answer_lost(Then::Close),
+        Fault::lost_before_effect(Then::Close),
+        Fault::status_after_effect(500),
+        Fault::truncated(Then::Reset),
+        Fault::html_page(),
+        Fault::lost_and_late(Then::Reset, When::After(Duration::from_millis(20))),
+        Fault::processing(When::After(Duration::from_millis(20))),
+    ];
+    for (number, fault) in keys.step_by(2).zip(faults.iter().cycle()) {
+        payments.fail(Which::key(&format!("k-{number}")), fault.clone());
+    }
+}
+
+/// Whatever is sent happens once at most, whoever is told of it is told the truth, and what is unknown is found out or is a
+/// matter for a person in the end.
 #[test]
 fn killed_at_random_nothing_happens_twice_and_nobody_is_told_otherwise() {
     run(async {
         let payments = Payments::start().await.unwrap();
-        // Some answers are lost, and some payments come late, so that a second forward would pay twice.
-        for (number, fault) in [
-            (3, Fault::answer_lost(Then::Reset)),
-            (5, Fault::answer_lost(Then::Close)),
-            (7, Fault::lost_before_effect(Then::Close)),
-            (9, Fault::status_after_effect(500)),
-            (11, Fault::truncated(Then::Reset)),
-            (13, Fault::html_page()),
-            (15, Fault::lost_and_late(Then::Reset, When::After(Duration::from_millis(20)))),
-            (17, Fault::processing(When::After(Duration::from_millis(20)))),
-        ] {
-            payments.fail(Which::key(&format!("k-{number}")), fault);
-        }
-        let report = live(&Written, &payments, &plan(vec![End::Random; kills(3)])).await.unwrap();
-        assert_eq!(report.kills, kills(3));
-        assert!(report.cut >= kills(3) as u64, "each kill met somebody: {} of {}", report.cut, kills(3));
-        assert_eq!(report.broken(), BTreeSet::from([Rule::NotEnded]), "{report:#?}");
+        trouble(&payments, 3..200);
+        let kills = often("BACKSTOP_RANDOM_KILLS", 40);
+        let report = live(&Written, &payments, &plan(vec![End::Random; kills])).await.unwrap();
+        assert_eq!(report.kills, kills);
+        assert!(report.cut >= kills as u64, "each kill met somebody: {} of {kills}", report.cut);
+        assert_eq!(report.broken(), BTreeSet::new(), "{report:#?}");
         assert!(payments.counts().effects_in_all() >= 20);
+    });
+}
+
+/// The same, killed at each of the moments of an operation's life but the last.
+#[test]
+fn killed_at_every_moment_nothing_happens_twice_and_nobody_is_told_otherwise() {
+    run(async {
+        let payments = Payments::start().await.unwrap();
+        trouble(&payments, 1..4000);
+        let times = often("BACKSTOP_KILLS_AT_EACH", 3) as u64;
+        let moments = Checkpoint::ALL.into_iter().filter(|point| *point != Checkpoint::RetentionWritten);
+        let ends = moments.flat_map(|point| (0..times).map(move |time| End::At(point, 1 + time * 3)));
+        let ends: Vec<End> = ends.collect();
+        let count = ends.len();
+        let report = live(&Written, &payments, &plan(ends)).await.unwrap();
+        assert_eq!((report.kills, count as u64), (count, 15 * times));
+        assert_eq!(report.broken(), BTreeSet::new(), "{report:#?}");
+    });
+}
+
+/// The last moment: in the middle of forgetting, which needs a day and a date that may be believed.
+#[test]
+fn killed_while_it_forgets_it_forgets_no_outcome() {
+    run(async {
+        for time in 0..often("BACKSTOP_KILLS_AT_EACH", 3) {
+            let payments = Payments::start().await.unwrap();
+            let (folder, policy) = (folder(), policy(payments.addr()));
+            let mut gateway = Gateway::start_to_be_killed(&folder, &policy, "retention_written:1").unwrap();
+            let pay = |gateway: &Gateway, key: String| {
+                let addr = gateway.addr;
+                async move {
+                    let fields = [
+                        ("Host", "pay.example"),
+                        ("X-Tenant", "ana"),
+                        ("Content-Type", "application/json"),
+                        ("Idempotency-Key", &*key),
+                    ];
+                    let content = br#"{"amount":10}"#;
+                    backstop_lab::client::request(addr, "POST", "/payments", &fields, content).await.unwrap()
+                }
+            };
+            let keys: Vec<String> = (0..=time).map(|number| format!("k-{number}")).collect();
+            for key in &keys {
+                assert_eq!(pay(&gateway, key.clone()).await.status(), 201);
+            }
+            let mut hand = gateway.hand();
+            hand.say("sync on");
+            hand.say("wall +90000000000000");
+            assert_eq!(gateway.wait().signal(), Some(9));
+            let gateway = Gateway::start_in(&gateway.kill_is_over(), &policy);
+            for key in &keys {
+                let again = pay(&gateway, key.clone()).await;
+                assert_eq!((again.status(), again.header("idempotent-replayed")), (201, Some("true")));
+            }
+            assert_eq!(payments.counts().effects_in_all(), keys.len() as u64);
+        }
     });
 }

@@ -257,6 +257,12 @@ impl Gateway {
         })
     }
 
+    /// It has ended by a kill already. Its folder.
+    pub fn kill_is_over(mut self) -> PathBuf {
+        self.handed_on = true;
+        self.folder.clone()
+    }
+
     /// Ends it as `kill -9` does. Its folder.
     pub fn kill(mut self) -> PathBuf {
         self.signal("KILL");

@@ -13,6 +13,7 @@ use backstop::request::PathParameters;
 use backstop::{HeldContent, Incoming as ToAnswer, ReplyBody, respond};
 use backstop_engine::flow::ClientFault;
 use backstop_engine::policy::effect::{EffectRules, Scope};
+use backstop_store::ledger::checkpoint::{Checkpoint, pass};
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_LENGTH, TRAILER, TRANSFER_ENCODING};
 use http::{HeaderValue, Request, Response, Uri, request};
@@ -48,6 +49,7 @@ pub(crate) async fn answer(thread: &Rc<Thread>, arriving: Arriving<'_>) -> Respo
         Ok(read) => read,
         Err(fault) => return refuse(shared, &method, fault, true),
     };
+    pass(Checkpoint::RequestRead);
     let refused = |fault| refuse(shared, &method, fault, false);
     let Some(operations) = &shared.operations else { return refused(Fault::NoRoute) };
     let trusted = shared.trusted.iter().any(|range| range.contains(peer.ip()));

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use backstop_engine::operation::{Claim, Standing};
 use backstop_engine::time::Mono;
+use backstop_store::ledger::checkpoint::{Checkpoint, pass};
 use bytes::Bytes;
 use http::Request;
 use http_body_util::Full;
@@ -129,6 +130,7 @@ impl Drop for Place {
 
 /// Asks for an operation's status and records what it says.
 pub(super) async fn operation(mut place: Place, claim: Claim, request: Request<Full<Bytes>>) {
+    pass(Checkpoint::QueryClaimed);
     let begun = place.begin().await;
     let (route, shared) = (Rc::clone(&place.route), Rc::clone(&place.shared));
     let Some((now, begun)) = begun else {
@@ -142,6 +144,7 @@ pub(super) async fn operation(mut place: Place, claim: Claim, request: Request<F
     let upstream_id = identity.upstream_id.as_deref().unwrap_or_default();
     let about = About { secret: &shared.operations.secret, upstream_id, captured: Some(&identity.captured) };
     let said = place.ask(request, about, (now, begun)).await;
+    pass(Checkpoint::QueryAnswered);
     route.counts(&shared).query(said);
     let standing = (said == Said::Absent).then(|| place.standing(upstream_id));
     tracing::debug!(

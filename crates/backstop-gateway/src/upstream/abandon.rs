@@ -16,6 +16,7 @@ use backstop::upstream::Progress;
 use backstop_engine::failure::Phase;
 use backstop_engine::flow::Places;
 use backstop_engine::time::Mono;
+use backstop_store::ledger::checkpoint::{Checkpoint, pass};
 use http::{Request, Response};
 
 use super::counts::{Closed, Timed, add};
@@ -106,6 +107,7 @@ impl<B: RequestBody> Future for Handed<'_, B> {
         if this.progress.phase() == Phase::Send && watch.poll_ended(context).is_ready() {
             this.progress.enter(Phase::Head);
             if watch.has_body() {
+                pass(Checkpoint::ForwardSent);
                 hold.sent = lane.shared().clock.mono();
                 lane.tally().took(Timed::Send, hold.handed_over, hold.sent);
             }

@@ -107,6 +107,11 @@ pub fn watch(watcher: fn(Checkpoint)) -> Result<(), AlreadyWatched> {
     WATCHER.set(watcher).map_err(|_theirs| AlreadyWatched)
 }
 
+/// Whether anybody watches.
+pub fn is_watched() -> bool {
+    WATCHER.get().is_some()
+}
+
 /// An operation passes this moment.
 #[inline]
 pub fn pass(point: Checkpoint) {

@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 
 use backstop_engine::operation::Epoch;
 
+use super::checkpoint::{Checkpoint, pass};
 use super::batch::{Answer, Batch, Command, Tally, Work};
 use super::options::LedgerOptions;
 use super::queue::Queue;
@@ -110,7 +111,11 @@ impl Writer {
             answers.push(batch.run(&command.work)?);
         }
         let tally = batch.tally;
+        pass_written(&answers);
         self.rows.commit()?;
+        if answers.iter().any(|answer| matches!(answer, Answer::New(_))) {
+            pass(Checkpoint::IntentCommitted);
+        }
         Ok((answers, tally))
     }
 
@@ -149,5 +154,19 @@ impl Writer {
         }
         add(&self.counters.commits, 1);
         add(&self.counters.committed, commands as u64);
+    }
+}
+
+/// What is in a transaction that is not committed.
+fn pass_written(answers: &[Answer]) {
+    for answer in answers {
+        match answer {
+            Answer::New(_) => pass(Checkpoint::IntentWritten),
+            Answer::Recorded(_) => pass(Checkpoint::OutcomeWritten),
+            Answer::Swept(swept) if swept.emptied + swept.forgotten > 0 => {
+                pass(Checkpoint::RetentionWritten);
+            }
+            _ => {}
+        }
     }
 }

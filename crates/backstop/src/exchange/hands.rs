@@ -13,6 +13,7 @@ use backstop_engine::flow::{
 use backstop_engine::policy::{KeyPart, PublicRead};
 use backstop_engine::snapshot::{CopyFacts, CopyRules, ObservedAt, judge};
 use backstop_engine::time::{Mono, Now};
+use backstop_store::ledger::checkpoint::{Checkpoint, pass};
 use backstop_store::{CopyKey, LoadError, Loaded, ReadTicket, StoredCopy};
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, RANGE};
@@ -374,6 +375,9 @@ where
         match self.upstream.call(attempt, request, progress).await {
             Ok(response) => {
                 let (head, body) = Response::into_parts(response);
+                if self.operation.is_some() {
+                    pass(Checkpoint::AnswerBegun);
+                }
                 let facts = self.head_facts(&head);
                 self.has_content_to_come = facts.has_body;
                 self.answer = Answer::Streaming { head, prefix: Prefix::default(), body };

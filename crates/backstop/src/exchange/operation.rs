@@ -13,6 +13,7 @@ use backstop_engine::operation::{
     Report, State,
 };
 use backstop_engine::policy::effect::{EffectRules, StoredBody};
+use backstop_store::ledger::checkpoint::{Checkpoint, pass};
 use backstop_store::ledger::redact::Keep;
 use backstop_store::ledger::{self, Begun, LedgerError};
 use http::header::HeaderName;
@@ -82,6 +83,7 @@ impl Operation {
     ) -> Result<(), Event> {
         let not_written = |reason| Event::NotAsked { attempt: attempt.id, reason };
         let unwritable = || not_written(failure::NotAsked::Ledger);
+        pass(Checkpoint::Admitted);
         let operations = Arc::clone(self.operations());
         let Wants::Done(request) = self.asked.wants.clone() else { return Err(unwritable()) };
         let scope = self.asked.scope(rules, route, head).ok_or_else(unwritable)?;
@@ -96,6 +98,7 @@ impl Operation {
         self.hold = Hold::Nothing;
         match begun {
             Ok(Ok(Ok(Begun::New(intent)))) => {
+                pass(Checkpoint::IntentAcknowledged);
                 self.id = Some(intent.id());
                 self.hold = Hold::Intent(intent);
             }
@@ -160,10 +163,12 @@ impl Operation {
         clock: &Clock,
     ) -> Recorded {
         let Some(report) = self.report(came, answered, rules) else { return Recorded::Nothing };
+        pass(Checkpoint::AnswerRead);
         self.is_durable = false;
         let recorded = self.operations().ledger.record(report, clock.now()).await;
         match recorded {
             Ok(ledger::Recorded::Changed { record, .. } | ledger::Recorded::Refused { record, .. }) => {
+                pass(Checkpoint::OutcomeCommitted);
                 self.is_durable = true;
                 self.tell_of_success(&record, clock);
                 Recorded::Durable(self.known(record, rules, clock))
@@ -282,7 +287,9 @@ fn write(
     let (sender, receiver) = oneshot::channel();
     let clock = clock.clone();
     tokio::spawn(async move {
-        let begun = operations.ledger.begin(intent, clock.now()).await;
+        let begun = operations.ledger.begin(intent, clock.now());
+        pass(Checkpoint::IntentQueued);
+        let begun = begun.await;
         if let Err(Ok(Ok(Begun::New(intent)))) = sender.send(begun) {
             let report = intent.never_sent(NotExecuted::TooLate);
             let _nobody_waits_for_it = operations.ledger.record(report, clock.now()).await;

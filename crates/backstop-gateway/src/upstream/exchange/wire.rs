@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
+use backstop_store::ledger::checkpoint::{self, Checkpoint};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
@@ -51,6 +52,13 @@ impl Wire {
     }
 }
 
+/// A head with something behind it.
+fn head_of(bytes: &[u8]) -> Option<&[u8]> {
+    const END: &[u8] = b"\r\n\r\n";
+    let end = bytes.windows(END.len()).position(|window| window == END)? + END.len();
+    bytes.get(..end).filter(|head| head.len() < bytes.len())
+}
+
 impl hyper::rt::Read for Wire {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -70,8 +78,13 @@ impl hyper::rt::Write for Wire {
         if self.gauge.has_failed() {
             return Poll::Pending;
         }
-        match Pin::new(&mut self.stream).poll_write(context, bytes) {
+        // For whoever watches how far a request has come, its head leaves apart.
+        let head = checkpoint::is_watched().then(|| head_of(bytes)).flatten();
+        match Pin::new(&mut self.stream).poll_write(context, head.unwrap_or(bytes)) {
             Poll::Ready(Ok(written)) => {
+                if head.is_some() {
+                    checkpoint::pass(Checkpoint::ForwardPartlySent);
+                }
                 self.gauge.written.fetch_add(written as u64, Ordering::Relaxed);
                 self.gauge.behind.store(written < bytes.len(), Ordering::Relaxed);
                 Poll::Ready(Ok(written))
