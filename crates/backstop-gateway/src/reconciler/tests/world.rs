@@ -21,6 +21,7 @@ use backstop_policy::HeaderEdits;
 use backstop_store::ledger::{Begun, Ledger, LedgerOptions, MemoryRows, ThreadLedger};
 use http::HeaderValue;
 
+use super::super::counts::RouteCounts;
 use super::super::{Followed, Handle, Reconciler, Settings, Webhook};
 use super::upstream::{BOUND, Upstream};
 use crate::edits::Edits;
@@ -88,7 +89,8 @@ impl World {
 
     /// How many queries of the first route came to this.
     pub(crate) fn queries(&self, word: &str) -> u64 {
-        self.counts().routes[0].queries_of(word)
+        let at = RouteCounts::WORDS.iter().position(|one| *one == word).unwrap();
+        count(&self.counts().routes[0].queries[at])
     }
 
     /// An operation whose answer was lost, due at once.
