@@ -20,14 +20,7 @@ pub(crate) struct Following {
     heartbeat_ns: AtomicU64,
     oldest_due_ns: AtomicU64,
     /// The same for each route: one whose upstream cannot be asked makes no other late.
-    routes: OnceLock<Box<[Due]>>,
-}
-
-/// How far it is behind with one route.
-#[derive(Debug)]
-struct Due {
-    route: Box<str>,
-    oldest_ns: AtomicU64,
+    routes: OnceLock<Box<[(Box<str>, AtomicU64)]>>,
 }
 
 impl Default for Following {
@@ -43,8 +36,8 @@ impl Default for Following {
 impl Following {
     /// These routes are followed. Said once; later ones change nothing.
     pub(crate) fn follows(&self, routes: impl IntoIterator<Item = Box<str>>) {
-        let due = |route| Due { route, oldest_ns: AtomicU64::new(NEVER) };
-        let _said_before = self.routes.set(routes.into_iter().map(due).collect());
+        let _said_before =
+            self.routes.set(routes.into_iter().map(|route| (route, AtomicU64::new(NEVER))).collect());
     }
 
     /// Since when the status query of this route that has waited longest has been due.
@@ -55,7 +48,7 @@ impl Following {
     }
 
     fn due_ns(&self, route: &str) -> Option<&AtomicU64> {
-        self.routes.get()?.iter().find(|due| *due.route == *route).map(|due| &due.oldest_ns)
+        self.routes.get()?.iter().find(|(name, _)| **name == *route).map(|(_, ns)| ns)
     }
 
     /// It is at work. `oldest_due`: since when the status query that has waited longest has been due.
