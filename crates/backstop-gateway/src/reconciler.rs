@@ -36,7 +36,7 @@ mod turn;
 mod webhook;
 
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -90,6 +90,20 @@ impl Settings {
 #[derive(Debug)]
 pub(crate) struct Reconciler;
 
+/// Dropped however its thread ends.
+struct Tells(#[expect(dead_code, reason = "that it is dropped tells whoever waits")] Sender<()>);
+
+impl Drop for Tells {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            tracing::error!(
+                target: "backstop::operations",
+                "the reconciler has failed: unknown operations are not followed until the process is started again"
+            );
+        }
+    }
+}
+
 /// A reconciler at work. Dropped, it ends.
 #[derive(Debug)]
 pub(crate) struct Handle {
@@ -111,8 +125,7 @@ impl Reconciler {
         let (tell, ended) = channel::<()>();
         let counted = Arc::clone(&counts);
         std::thread::Builder::new().name("backstop-reconciler".into()).spawn(move || {
-            // Dropped however the thread ends.
-            let _tell = tell;
+            let _tells = Tells(tell);
             if let Err(error) = on_own_runtime(turn::run(settings, counted, seed, stopped)) {
                 tracing::error!(target: "backstop::operations", %error, "unknown operations are not followed");
             }

@@ -46,6 +46,12 @@ enum Phase {
 #[must_use = "what came of it is to be told"]
 pub(super) struct Begun(u64);
 
+impl Begun {
+    const fn generation(self) -> u64 {
+        self.0
+    }
+}
+
 impl Breaker {
     pub(super) const fn new() -> Self {
         Self { phase: Phase::Closed { failures: 0 }, opened: 0, generation: 0 }
@@ -85,7 +91,7 @@ impl Breaker {
 
     /// There was an answer that shows the status endpoint at work.
     pub(super) const fn answered(&mut self, begun: Begun) {
-        if begun.0 != self.generation {
+        if begun.generation() != self.generation {
             return;
         }
         if let Phase::Trying = self.phase {
@@ -97,7 +103,7 @@ impl Breaker {
 
     /// It failed. Whether the breaker opened over it.
     pub(super) fn failed(&mut self, begun: Begun, now: Mono, entropy: u64) -> bool {
-        if begun.0 != self.generation {
+        if begun.generation() != self.generation {
             return false;
         }
         match self.phase {

@@ -102,13 +102,6 @@ impl RouteCounts {
             add(count);
         }
     }
-
-    /// How many queries came to this.
-    #[cfg(test)]
-    pub(super) fn queries_of(&self, word: &str) -> u64 {
-        let at = Self::WORDS.iter().position(|one| *one == word).expect("a word");
-        self.queries[at].load(Ordering::Relaxed)
-    }
 }
 
 pub(super) fn add(count: &AtomicU64) {

@@ -1,11 +1,11 @@
 //! Budgets, routes that do not wait for each other, and lives that go on from each other.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use backstop::clock::Clock;
-use backstop_engine::operation::{State, Untracked};
+use backstop_engine::operation::{Scope, State, Untracked};
 use backstop_store::ledger::{MemoryRows, Rows};
 
 use super::super::Reconciler;
@@ -119,9 +119,17 @@ fn another_life_goes_on_where_the_last_one_ended() {
     let mut second =
         World::again(first.rows.clone(), vec![pay(&works)], first.clock.clone(), first.hand.clone());
     second.start();
-    second.pass(Duration::from_secs(31));
-    eventually(|| ids.iter().all(|id| matches!(second.state(*id), State::Succeeded(_))));
-    assert_eq!(works.requests().len(), 3);
+    let begun = second.clock.mono();
+    eventually(|| {
+        second.step();
+        ids.iter().all(|id| matches!(second.state(*id), State::Succeeded(_)))
+    });
+    let took = second.clock.mono().since(begun).unwrap();
+    assert!(took < Duration::from_secs(40), "{took:?}");
+    let mut asked = works.requests();
+    asked.sort();
+    asked.dedup();
+    assert_eq!(asked.len(), 3);
 }
 
 /// Another transaction holds the rows, so the ledger does not answer. 10 s later nobody hears "in verification" any more.
@@ -156,4 +164,62 @@ fn it_ends_when_it_is_told_to_and_starts_with_nothing_to_do() {
     let handle = Reconciler::start(world.settings.clone()).unwrap();
     eventually(|| count(&handle.counts().turns) > 0);
     assert!(handle.close(BOUND));
+}
+
+/// One question each 50 ms, claimed 100 ms ahead. With the fifth failure the breaker opens, and what was claimed is put back:
+/// it is asked later, not lost.
+#[test]
+fn what_was_claimed_and_may_not_be_asked_any_more_is_put_back() {
+    let fails = Arc::new(AtomicBool::new(true));
+    let is_failing = Arc::clone(&fails);
+    let upstream = Upstream::start(move |line| match is_failing.load(Ordering::SeqCst) {
+        true => answer(503, ""),
+        false => paid(line),
+    });
+    let mut paced = query();
+    paced.interval = Duration::from_millis(50);
+    let mut world = World::new(vec![route("pay", &upstream, Some(verification(paced)))]);
+    let ids: Vec<_> = (1..=10).map(|number| world.unknown("pay", number)).collect();
+    world.start();
+    for number in 1..=5 {
+        eventually(|| world.queries("unavailable") == number);
+        world.hand.advance(Duration::from_millis(50));
+    }
+    let counts = || &world.counts().routes[0];
+    eventually(|| count(&counts().put_back) >= 1);
+    assert_eq!((count(&counts().breaker_opened), upstream.requests().len()), (1, 5));
+    assert!(ids.iter().all(|id| matches!(world.state(*id), State::Unknown(_))));
+    fails.store(false, Ordering::SeqCst);
+    eventually(|| {
+        world.pass(Duration::from_secs(1));
+        ids.iter().all(|id| matches!(world.state(*id), State::Succeeded(_)))
+    });
+}
+
+/// Whoever asks the ledger as fast as four threads can, behind whom it would never come to its turn.
+#[test]
+fn a_flood_of_requests_does_not_stop_it() {
+    let upstream = Upstream::start(paid);
+    let mut world = World::new(vec![pay(&upstream)]);
+    let ids: Vec<_> = (1..=40).map(|number| world.unknown("pay", number)).collect();
+    let (is_over, looks) = (AtomicBool::new(false), AtomicU64::new(0));
+    let ledger = Arc::clone(&world.operations.ledger);
+    world.start();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let looked: Vec<_> = (0..256)
+                        .map(|_| ledger.look(Scope::from_bytes([9; 32]), ids[0], world.clock.now()))
+                        .collect();
+                    looked.into_iter().for_each(|look| drop(look.wait()));
+                    looks.fetch_add(256, Ordering::Relaxed);
+                }
+            });
+        }
+        eventually(|| looks.load(Ordering::Relaxed) > 10_000);
+        eventually(|| upstream.requests().len() == 40);
+        is_over.store(true, Ordering::Relaxed);
+    });
+    eventually(|| ids.iter().all(|id| matches!(world.state(*id), State::Succeeded(_))));
 }

@@ -21,6 +21,7 @@ use backstop_policy::HeaderEdits;
 use backstop_store::ledger::{Begun, Ledger, LedgerOptions, MemoryRows, ThreadLedger};
 use http::HeaderValue;
 
+use super::super::counts::RouteCounts;
 use super::super::{Followed, Handle, Reconciler, Settings, Webhook};
 use super::upstream::{BOUND, Upstream};
 use crate::edits::Edits;
@@ -90,7 +91,8 @@ impl World {
 
     /// How many queries of the first route came to this.
     pub(crate) fn queries(&self, word: &str) -> u64 {
-        self.counts().routes[0].queries_of(word)
+        let at = RouteCounts::WORDS.iter().position(|one| *one == word).unwrap();
+        count(&self.counts().routes[0].queries[at])
     }
 
     /// An operation whose answer was lost, due at once.
@@ -127,6 +129,11 @@ impl World {
                 eventually(|| self.turns() > before);
             }
         }
+    }
+
+    /// Moves time by so little that nothing which is under way runs out of time over it.
+    pub(crate) fn step(&self) {
+        self.hand.advance(Duration::from_millis(100));
     }
 
     fn turns(&self) -> u64 {
