@@ -86,11 +86,6 @@ impl Report {
     }
 }
 
-/// How often a gateway is killed at random: so often, or as the environment says.
-pub fn kills(usually: usize) -> usize {
-    std::env::var("BACKSTOP_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(usually)
-}
-
 /// How often something is done: so often, or as a variable of the environment says.
 pub fn often(variable: &str, usually: usize) -> usize {
     std::env::var(variable).ok().and_then(|times| times.parse().ok()).unwrap_or(usually)

@@ -11,7 +11,7 @@ use backstop_lab::payments::oracle::{LedgerEntry, Rule};
 use backstop_lab::payments::{Fault, Payments, Which, read_effects};
 use backstop_store::ledger::checkpoint::Checkpoint;
 
-use crate::lives::{End, Plan, Subject, kills, run as live};
+use crate::lives::{End, Plan, Subject, often, run as live};
 use crate::support::gateway::folder;
 use crate::support::{Policy, run};
 
@@ -39,9 +39,16 @@ fn clients_that_ask_once_are_told_the_truth_or_nothing() {
     run(async {
         let folder = folder();
         let payments = Payments::start_in(&folder).await.unwrap();
-        let report = live(&PassedOn, &payments, &plan(vec![End::Random; kills(3)], false)).await.unwrap();
-        assert_eq!(report.kills, kills(3));
-        assert!(report.cut >= kills(3) as u64, "each kill met somebody: {} of {}", report.cut, kills(3));
+        let report = live(&PassedOn, &payments, &plan(vec![End::Random; often("BACKSTOP_KILLS", 3)], false))
+            .await
+            .unwrap();
+        assert_eq!(report.kills, often("BACKSTOP_KILLS", 3));
+        assert!(
+            report.cut >= often("BACKSTOP_KILLS", 3) as u64,
+            "each kill met somebody: {} of {}",
+            report.cut,
+            often("BACKSTOP_KILLS", 3)
+        );
         assert_eq!(report.broken(), BTreeSet::from([Rule::Unwritten]), "{report:#?}");
         // What is on the service's disk is what was made, once for each key.
         let effects = read_effects(&folder.join("effects.jsonl")).unwrap();
@@ -62,7 +69,9 @@ fn clients_that_ask_again_pay_twice_and_it_is_found() {
         for number in [1, 2, 3] {
             payments.fail(Which::key(&format!("k-{number}")).times(1), Fault::answer_lost(Then::Reset));
         }
-        let report = live(&PassedOn, &payments, &plan(vec![End::Random; kills(3)], true)).await.unwrap();
+        let report = live(&PassedOn, &payments, &plan(vec![End::Random; often("BACKSTOP_KILLS", 3)], true))
+            .await
+            .unwrap();
         assert_eq!(report.unknown, 0, "{report:#?}");
         let twice: BTreeSet<&str> = report
             .violations

@@ -13,8 +13,8 @@ use std::sync::atomic::Ordering;
 
 use backstop_engine::operation::Epoch;
 
-use super::checkpoint::{Checkpoint, pass};
 use super::batch::{Answer, Batch, Command, Tally, Work};
+use super::checkpoint::{Checkpoint, pass};
 use super::options::LedgerOptions;
 use super::queue::Queue;
 use super::rows::{Rows, RowsError};

@@ -20,7 +20,14 @@ pub struct Following {
     heartbeat_ns: AtomicU64,
     oldest_due_ns: AtomicU64,
     /// The same for each route: one whose upstream cannot be asked makes no other late.
-    routes: OnceLock<Box<[(Box<str>, AtomicU64)]>>,
+    routes: OnceLock<Box<[OfRoute]>>,
+}
+
+/// How far behind it is with one route.
+#[derive(Debug)]
+struct OfRoute {
+    name: Box<str>,
+    oldest_due_ns: AtomicU64,
 }
 
 impl Default for Following {
@@ -36,8 +43,9 @@ impl Default for Following {
 impl Following {
     /// These routes are followed. Said once; later ones change nothing.
     pub fn follows(&self, routes: impl IntoIterator<Item = Box<str>>) {
-        let _said_before =
-            self.routes.set(routes.into_iter().map(|route| (route, AtomicU64::new(NEVER))).collect());
+        let _said_before = self.routes.set(
+            routes.into_iter().map(|name| OfRoute { name, oldest_due_ns: AtomicU64::new(NEVER) }).collect(),
+        );
     }
 
     /// Since when the status query of this route that has waited longest has been due.
@@ -48,7 +56,8 @@ impl Following {
     }
 
     fn due_ns(&self, route: &str) -> Option<&AtomicU64> {
-        self.routes.get()?.iter().find(|(name, _)| **name == *route).map(|(_, ns)| ns)
+        let found = self.routes.get()?.iter().find(|known| *known.name == *route);
+        found.map(|known| &known.oldest_due_ns)
     }
 
     /// It is at work. `oldest_due`: since when the status query that has waited longest has been due.
