@@ -45,15 +45,12 @@ mod shape;
 mod source;
 mod suggest;
 mod syntax;
-mod unavailable;
 mod value;
 mod waiver;
 
 pub use code::{Code, Severity};
 pub use diagnostic::{Counts, Diagnostic, Fix, Place, Related};
 pub use lines::Position;
-#[doc(hidden)]
-pub use load::parse_with_unavailable_classes;
 pub use load::{Loaded, Refused, Waived, load, parse};
 pub use reference::{json_schema, reference_page};
 pub use render::{render_human, render_json};

@@ -5,7 +5,6 @@ use std::path::Path;
 use backstop_engine::policy::Policy;
 use toml::de::DeValue;
 
-use crate::check::View;
 use crate::code::{Code, Severity};
 use crate::diagnostic::{Diagnostic, Finding};
 use crate::read::{Context, Node, Value};
@@ -14,7 +13,7 @@ use crate::settings::{
 };
 use crate::shape::File;
 use crate::source::{Disk, FileSource, SourceMap};
-use crate::{check, lower, render_human, rest, syntax, unavailable, waiver};
+use crate::{check, lower, render_human, rest, syntax, waiver};
 
 /// A policy that holds in every part.
 #[derive(Clone, Debug)]
@@ -99,29 +98,6 @@ fn not_utf8(error: &std::string::FromUtf8Error) -> Finding {
 /// Everything that is wrong, in the order of the text: errors only, for warnings judge a policy that could be run. Of
 /// more than 100, the first 100 and a note with the number of the rest.
 pub fn parse(text: &str, file: &str, files: &dyn FileSource) -> Result<Loaded, Vec<Diagnostic>> {
-    parse_but(unavailable::CLASSES, text, file, files)
-}
-
-/// As [`parse`], with every class that is read and checked but refused for now: for tests of what is behind that refusal.
-/// The engine's route of such a class is a `direct` one.
-///
-/// # Errors
-/// As [`parse`].
-#[doc(hidden)]
-pub fn parse_with_unavailable_classes(
-    text: &str,
-    file: &str,
-    files: &dyn FileSource,
-) -> Result<Loaded, Vec<Diagnostic>> {
-    parse_but(&[], text, file, files)
-}
-
-fn parse_but(
-    refused_classes: &[&str],
-    text: &str,
-    file: &str,
-    files: &dyn FileSource,
-) -> Result<Loaded, Vec<Diagnostic>> {
     let mut cx = Context::new(file, text);
     let document = syntax::parse(&mut cx);
     let root = toml::Spanned::new(0..0, DeValue::Table(document.into_inner()));
@@ -130,7 +106,6 @@ fn parse_but(
     };
     let checked = check::run(&shape, files, &mut cx);
     let waivers = waiver::read(&shape, &mut cx);
-    unavailable::refuse(&View::new(&shape), refused_classes, &mut cx);
     if cx.has_errors() {
         return Err(cx.finish().0);
     }

@@ -3,7 +3,7 @@
 mod support;
 
 use backstop_policy::Code;
-use support::{READ, REPLICA, diagnosed, effect, says_with_all_classes as says};
+use support::{READ, REPLICA, diagnosed, effect, says_exactly as says};
 
 #[track_caller]
 fn told(lines: &str, expected: &[Code]) {

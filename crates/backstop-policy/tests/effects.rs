@@ -11,7 +11,7 @@ use backstop_engine::policy::effect::{
 };
 use backstop_engine::policy::{RouteClass, RouteId};
 use backstop_policy::{Code, Ledger, Loaded};
-use support::{effect, errors, loaded_with_all_classes as loaded, says_with_all_classes};
+use support::{effect, errors, loaded, says_exactly};
 
 const fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
@@ -218,8 +218,8 @@ fn defaults_follow_what_is_written_beside_them() {
 fn a_ledger_is_kept_where_a_route_has_operations() {
     assert_eq!(loaded("").store.ledger, None);
     assert_eq!(loaded(&effect("")).store.ledger, Some(Ledger::Sqlite));
-    says_with_all_classes(&("[store]\nledger = \"sqlite\"\n".to_owned() + &effect("")), &[]);
-    says_with_all_classes("[store]\nledger = \"sqlite\"\n", &[Code::UnusedLedger]);
+    says_exactly(&("[store]\nledger = \"sqlite\"\n".to_owned() + &effect("")), &[]);
+    says_exactly("[store]\nledger = \"sqlite\"\n", &[Code::UnusedLedger]);
 }
 
 /// Who is called is the process's to say: a person looks at all routes.

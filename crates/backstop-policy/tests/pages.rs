@@ -63,7 +63,7 @@ fn every_example_is_diagnosed_as_its_page_shows() {
         let (path, text) = page(code);
         let examples = blocks(&text, "toml");
         assert_eq!(examples.len(), 2, "{} shows one wrong and one right example", path.display());
-        let (policy, result) = support::parsed_with_all_classes(examples[0]);
+        let (policy, result) = support::parsed(examples[0]);
         let diagnostics = result.map_or_else(|refused| refused, |loaded| loaded.warnings);
         let found: Vec<_> = diagnostics.into_iter().filter(|diagnostic| diagnostic.code == code).collect();
         assert!(!found.is_empty(), "{}: the first example does not lead to {code}", path.display());
@@ -87,7 +87,7 @@ fn every_repaired_example_is_accepted() {
     for &code in Code::ALL.iter().filter(|&&code| has_example(code)) {
         let (path, text) = page(code);
         let examples = blocks(&text, "toml");
-        let (policy, result) = support::parsed_with_all_classes(examples[1]);
+        let (policy, result) = support::parsed(examples[1]);
         match result {
             Ok(loaded) => {
                 let still = loaded.warnings.iter().any(|warning| warning.code == code);

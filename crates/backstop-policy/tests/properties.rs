@@ -2,10 +2,7 @@
 
 mod support;
 
-use backstop_policy::{
-    Code, Diagnostic, Loaded, Place, Severity, parse, parse_with_unavailable_classes, render_human,
-    render_json,
-};
+use backstop_policy::{Code, Diagnostic, Loaded, Place, Severity, parse, render_human, render_json};
 use proptest::prelude::*;
 use support::Files;
 
@@ -82,13 +79,8 @@ const WORDS: &[&str] = &[
     "\\",
 ];
 
-/// Holds for what this version accepts, and for what is behind its refusals.
 fn hold(text: &str) -> Result<(), TestCaseError> {
-    hold_result(text, parse(text, "policy.toml", &Files))?;
-    hold_result(text, parse_with_unavailable_classes(text, "policy.toml", &Files))
-}
-
-fn hold_result(text: &str, result: Result<Loaded, Vec<Diagnostic>>) -> Result<(), TestCaseError> {
+    let result = parse(text, "policy.toml", &Files);
     let diagnostics = match result {
         Ok(loaded) => {
             prop_assert_eq!(loaded.policy.validate(), Ok(()));
@@ -229,6 +221,6 @@ fn a_text_without_anything_names_what_is_missing() {
 /// Otherwise what is changed of it would say little.
 #[test]
 fn the_effect_that_is_changed_is_accepted_as_it_is() {
-    let loaded = support::loaded_with_all_classes(&support::effect(EFFECT));
+    let loaded = support::loaded(&support::effect(EFFECT));
     assert!(loaded.policy.routes[0].class.effect().is_some());
 }

@@ -7,7 +7,7 @@ mod support;
 use backstop_engine::policy::{Origin, RouteClass};
 use backstop_policy::{Code, Loaded, json_schema};
 use serde_json::Value as Json;
-use support::{AUTHORIZER, diagnosed, loaded_with_all_classes, parsed};
+use support::{AUTHORIZER, diagnosed, loaded, parsed};
 
 /// Every table of the schema by its path; names in maps are `x`.
 fn tables(schema: &Json, path: &str, found: &mut Vec<(String, Json)>) {
@@ -173,8 +173,7 @@ fn the_documented_defaults_of_an_effect_are_the_real_ones() {
         assert!(explicit.contains(line), "{explicit}");
     }
     let rules = |route: &str| {
-        let loaded =
-            loaded_with_all_classes(&format!("[dependency.x]\nurl = \"http://x\"\n{AUTHORIZER}{route}"));
+        let loaded = loaded(&format!("[dependency.x]\nurl = \"http://x\"\n{AUTHORIZER}{route}"));
         let mut rules = loaded.policy.routes[0].class.effect().cloned().unwrap();
         rules.origin = Origin::NONE;
         rules.outcome.succeeded[0].origin = Origin::NONE;

@@ -13,7 +13,7 @@ use backstop_engine::operation::{OperationId, Schedule};
 use backstop_engine::time::{Now, Wall};
 use backstop_gateway::Gateway;
 use backstop_lab::client;
-use backstop_policy::{NoFiles, parse_with_unavailable_classes, render_human};
+use backstop_policy::{NoFiles, parse, render_human};
 use backstop_store::ledger::sqlite;
 use backstop_store::ledger::{Ledger, LedgerOptions};
 use backstop_store::testing::{begin, unknown};
@@ -80,7 +80,7 @@ impl Running {
             .table("authorizer.sessions", SESSIONS)
             .route("pay.effect", EFFECT)
             .text();
-        let loaded = parse_with_unavailable_classes(&text, "policy.toml", &NoFiles);
+        let loaded = parse(&text, "policy.toml", &NoFiles);
         let loaded = loaded.map_err(|wrong| render_human(&wrong, &text, false)).unwrap();
         let gateway = Gateway::bind(loaded, Clock::system().unwrap()).unwrap();
         let admin = gateway.bound().unwrap().admin;

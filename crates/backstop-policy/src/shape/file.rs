@@ -13,7 +13,7 @@ use crate::shape::{
     DirectTable, EffectTable, GatewayTable, GuardedTable, OptionalTable, PublicReadTable, ResourceTable,
     StoreTable,
 };
-use crate::{suggest, unavailable};
+use crate::suggest;
 
 table! {
     /// A policy: what a gateway answers while something that it depends on is broken.
@@ -167,12 +167,8 @@ impl Value for RouteEntry {
     }
 
     fn shape() -> Shape {
-        let field = |key, shape: Shape, mut about: String| {
-            if unavailable::CLASSES.contains(&key) {
-                about = format!("{about} {}", unavailable::ABOUT);
-            }
-            Field { key, about, need: Need::Default("none"), shape }
-        };
+        let field =
+            |key, shape: Shape, about: String| Field { key, about, need: Need::Default("none"), shape };
         Shape::OneOf(vec![
             field(CLASSES[0], DirectTable::table_shape(), DirectTable::about()),
             field(CLASSES[1], PublicReadTable::table_shape(), PublicReadTable::about()),
@@ -183,11 +179,6 @@ impl Value for RouteEntry {
             field(CLASSES[6], EffectTable::table_shape(), EffectTable::about()),
         ])
     }
-}
-
-/// The classes that this version keeps.
-fn available() -> impl Iterator<Item = &'static str> {
-    CLASSES.into_iter().filter(|class| !unavailable::CLASSES.contains(class))
 }
 
 fn read_class(class: &str, node: Node<'_>, cx: &mut Context<'_>) -> Option<RouteTable> {
@@ -235,7 +226,8 @@ fn report_classes(node: Node<'_>, given: &[Entry<'_>], cx: &mut Context<'_>) {
     for (key, value) in table.iter() {
         let word = key.get_ref().as_ref();
         if cx.has_room()
-            && let (DeValue::Table(_), Some(close)) = (value.get_ref(), suggest::closest(word, available()))
+            && let (DeValue::Table(_), Some(close)) =
+                (value.get_ref(), suggest::closest(word, CLASSES.into_iter()))
         {
             let finding =
                 Finding::new(Code::RouteClass, key.span(), format!("`{word}` is not a route class"));
@@ -248,7 +240,7 @@ fn report_classes(node: Node<'_>, given: &[Entry<'_>], cx: &mut Context<'_>) {
         cx.report(Finding::new(Code::RouteClass, node.bytes(), message).help(format!(
             "write `[{}.CLASS]` with one of {}",
             node.path,
-            suggest::listed(available())
+            suggest::listed(CLASSES.into_iter())
         )));
     }
 }

@@ -6,9 +6,7 @@ use std::io;
 use std::path::Path;
 
 use backstop_engine::time::Wall;
-use backstop_policy::{
-    Code, Diagnostic, FileSource, Loaded, Severity, parse, parse_with_unavailable_classes, render_human,
-};
+use backstop_policy::{Code, Diagnostic, FileSource, Loaded, Severity, parse, render_human};
 
 /// The files that policies in tests may name.
 pub(crate) struct Files;
@@ -101,13 +99,6 @@ pub(crate) fn parsed(fragment: &str) -> (String, Result<Loaded, Vec<Diagnostic>>
     (text, result)
 }
 
-/// As [`parsed`], with the classes that this version reads and checks but does not accept yet.
-pub(crate) fn parsed_with_all_classes(fragment: &str) -> (String, Result<Loaded, Vec<Diagnostic>>) {
-    let text = completed(fragment);
-    let result = parse_with_unavailable_classes(&text, "policy.toml", &Files);
-    (text, result)
-}
-
 /// Everything said about a completed fragment, whether it is accepted or not.
 pub(crate) fn diagnosed(fragment: &str) -> (String, Vec<Diagnostic>) {
     let (text, result) = parsed(fragment);
@@ -191,19 +182,12 @@ pub(crate) fn effect(lines: &str) -> String {
     format!("{authorizer}[route.pay.effect]\n{}\n", table.join("\n"))
 }
 
-/// Asserts that exactly these codes are said of a fragment whose classes are all accepted, besides the note on drills.
+/// Asserts that exactly these codes are said of a fragment, besides the note on drills.
 #[track_caller]
-pub(crate) fn says_with_all_classes(fragment: &str, expected: &[Code]) {
-    let (_, result) = parsed_with_all_classes(fragment);
+pub(crate) fn says_exactly(fragment: &str, expected: &[Code]) {
+    let (_, result) = parsed(fragment);
     let diagnostics = result.map_or_else(|refused| refused, |loaded| loaded.warnings);
     let codes: Vec<_> =
         diagnostics.into_iter().map(|found| found.code).filter(|&code| code != Code::Unmeasured).collect();
     assert_eq!(codes, expected, "{fragment}");
-}
-
-/// A completed fragment whose classes are all accepted.
-#[track_caller]
-pub(crate) fn loaded_with_all_classes(fragment: &str) -> Loaded {
-    let (text, result) = parsed_with_all_classes(fragment);
-    result.unwrap_or_else(|diagnostics| panic!("{}", render_human(&diagnostics, &text, false)))
 }

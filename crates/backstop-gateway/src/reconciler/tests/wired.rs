@@ -2,7 +2,7 @@
 
 use backstop::clock::Clock;
 use backstop_engine::operation::State;
-use backstop_policy::{NoFiles, parse_with_unavailable_classes};
+use backstop_policy::{NoFiles, parse};
 
 use super::upstream::{BOUND, Upstream, answer};
 use super::world::{eventually, lose};
@@ -40,7 +40,7 @@ fn a_gateway_follows_what_its_ledger_holds() {
     let policy = POLICY
         .replace("FOLDER", folder.path().to_str().unwrap())
         .replace("UPSTREAM", &upstream.address.to_string());
-    let loaded = parse_with_unavailable_classes(&policy, "policy.toml", &NoFiles).unwrap();
+    let loaded = parse(&policy, "policy.toml", &NoFiles).unwrap();
     let clock = Clock::system().unwrap();
     let gateway = Gateway::bind(loaded, clock.clone()).unwrap();
     let ledger = std::sync::Arc::clone(&gateway.operations.as_ref().unwrap().ledger);
