@@ -5,7 +5,7 @@
 use backstop_lab::client::Response;
 use backstop_lab::origin::{Answer, Behaviour, CutAt, Matcher, Then};
 
-use crate::support::guarded::{ANA, BOB, CLASSES, Guarded, yes};
+use crate::support::guarded::{ANA, BOB, CLASSES, Guarded, method, with_key, yes};
 use crate::support::shop::{HOST, down};
 use crate::support::{BOUND, expect, products, run};
 
@@ -89,9 +89,9 @@ fn an_authorizer_that_is_down_or_hangs_ends_within_its_time() {
             let mut shop = Guarded::with(NEVER_OPEN).await;
             shop.says(Behaviour::hang());
             let gateway = shop.gateway.addr;
-            let method = if matches!(class, "guarded" | "direct") { "POST" } else { "GET" };
             let asking = tokio::spawn(async move {
-                backstop_lab::client::request(gateway, method, &format!("/{class}"), &ANA, b"").await.unwrap()
+                let (target, fields) = (format!("/{class}"), with_key(&ANA, class, "k-hang"));
+                backstop_lab::client::request(gateway, method(class), &target, &fields, b"").await.unwrap()
             });
             shop.authorizer.wait_for(1, BOUND).await.unwrap();
             shop.pass(99);

@@ -220,3 +220,31 @@ fn a_process_that_stood_still_past_its_lease_tells_the_truth_afterwards() {
         assert_eq!(bank.received(), 1);
     });
 }
+
+/// A stop waits for what was forwarded, also where its client has left.
+#[test]
+fn a_graceful_stop_waits_for_an_operation_whose_client_has_left() {
+    run(async {
+        let bank = Bank::open().await;
+        let gate = Gate::new();
+        bank.says(paid().gate(&gate));
+        let mut leaving = Connection::open(bank.gateway.addr).await.unwrap();
+        leaving.send(&request(&bank, "k-1").0).await.unwrap();
+        gate.wait_for_waiting(1, BOUND).await.unwrap();
+        leaving.reset().unwrap();
+        bank.gateway.metrics_until(|metrics| metrics.sum("backstop_client_connections", &[]) == 0.0).await;
+        bank.gateway.signal("TERM");
+        let Bank { origin, mut gateway, .. } = bank;
+        let stopping = |gateway: &Gateway| gateway.log().iter().any(|line| line.contains("stopping"));
+        while !stopping(&gateway) {
+            tokio::task::yield_now().await;
+        }
+        gate.open();
+        assert!(gateway.wait().success(), "{:#?}", gateway.log());
+        let gateway = Gateway::start_in(&gateway.has_ended(), &policy(origin.addr(), ""));
+        let fields: Vec<_> = ANA.iter().copied().chain([("Idempotency-Key", "k-1")]).collect();
+        let again = gateway.request("POST", PAY, &fields, TEN).await;
+        assert_eq!((again.status(), again.header("idempotent-replayed")), (201, Some("true")));
+        assert_eq!(origin.count_of("POST", PAY), 1);
+    });
+}

@@ -12,6 +12,7 @@ mod cold_backend;
 mod database;
 mod half_open;
 mod isolation;
+mod operations;
 mod outage;
 mod postgres;
 mod retry_storm;

@@ -159,7 +159,7 @@ fn killed_while_it_forgets_it_forgets_no_outcome() {
             hand.say("sync on");
             hand.say("wall +90000000000000");
             assert_eq!(gateway.wait().signal(), Some(9));
-            let gateway = Gateway::start_in(&gateway.kill_is_over(), &policy);
+            let gateway = Gateway::start_in(&gateway.has_ended(), &policy);
             for key in &keys {
                 let again = pay(&gateway, key.clone()).await;
                 assert_eq!((again.status(), again.header("idempotent-replayed")), (201, Some("true")));

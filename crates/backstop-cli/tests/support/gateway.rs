@@ -257,8 +257,8 @@ impl Gateway {
         })
     }
 
-    /// It has ended by a kill already. Its folder.
-    pub fn kill_is_over(mut self) -> PathBuf {
+    /// It has ended already. Its folder.
+    pub fn has_ended(mut self) -> PathBuf {
         self.handed_on = true;
         self.folder.clone()
     }

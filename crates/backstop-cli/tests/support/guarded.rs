@@ -1,6 +1,7 @@
 //! A shop with an authorizer: who may is said by an origin of its own.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use backstop_lab::origin::{Answer, Behaviour, Matcher, Origin};
@@ -9,8 +10,9 @@ use super::shop::{HOST, products};
 use super::{Gateway, Hand, Policy};
 
 /// Everything that a class needs beside `match`, `deadline` and `in_flight`, once for each class.
-pub const CLASSES: [(&str, &str); 6] = [
+pub const CLASSES: [(&str, &str); 7] = [
     ("guarded", ""),
+    ("effect", "outcome = { succeeded = [{ status = 200 }] }"),
     ("direct", ""),
     ("public_read", "key = [\"principal\"]\nmax_age = \"60s\"\ncorrect = { type = \"application/json\" }"),
     (
@@ -29,6 +31,23 @@ pub const ANA: [(&str, &str); 2] = [("Host", HOST), ("Authorization", "Bearer an
 /// Bob.
 pub const BOB: [(&str, &str); 2] = [("Host", HOST), ("Authorization", "Bearer bob")];
 
+/// By what method the route of a class is asked.
+pub fn method(class: &str) -> &'static str {
+    if matches!(class, "guarded" | "direct" | "effect") { "POST" } else { "GET" }
+}
+
+/// A key that no other operation has.
+pub fn key() -> String {
+    static KEYS: AtomicU64 = AtomicU64::new(0);
+    format!("k-{}", KEYS.fetch_add(1, Ordering::Relaxed))
+}
+
+/// With a key, on a route that has operations.
+pub fn with_key<'a>(fields: &[(&'a str, &'a str)], class: &str, key: &'a str) -> Vec<(&'a str, &'a str)> {
+    let key = (class == "effect").then_some(("Idempotency-Key", key));
+    fields.iter().copied().chain(key).collect()
+}
+
 #[derive(Debug)]
 pub struct Guarded {
     pub origin: Origin,
@@ -46,7 +65,7 @@ pub fn policy(origin: SocketAddr, authorizer: SocketAddr, more: &str) -> Policy 
         .route("part.direct", &format!("match = \"GET /part\"\n{common}"))
         .route("open.direct", &format!("match = \"* /open\"\n{common}"));
     CLASSES.into_iter().fold(policy, |policy, (class, lines)| {
-        let method = if class == "guarded" || class == "direct" { "POST" } else { "GET" };
+        let method = method(class);
         let asks = if class == "composed" { "deadline = \"1s\"\nin_flight = 15" } else { common };
         let route = format!("match = \"{method} /{class}\"\nauthorizer = \"sessions\"\n{asks}\n{lines}");
         policy.route(&format!("{class}.{class}"), &route)
@@ -82,9 +101,11 @@ impl Guarded {
 
     /// Asks the route of a class as Ana does.
     pub async fn ask(&self, class: &str) -> backstop_lab::client::Response {
-        let method = if class == "guarded" || class == "direct" { "POST" } else { "GET" };
+        let method = method(class);
         let body: &[u8] = if method == "POST" { b"{}" } else { b"" };
-        self.gateway.request(method, &format!("/{class}"), &ANA, body).await
+        let key = key();
+        let fields = with_key(&ANA, class, &key);
+        self.gateway.request(method, &format!("/{class}"), &fields, body).await
     }
 
     /// How often a result of asking was counted, over all routes.

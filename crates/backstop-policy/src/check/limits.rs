@@ -67,7 +67,9 @@ fn above_connections(view: &View<'_>, route: RouteView<'_>, cx: &mut Context<'_>
         return;
     };
     let waits = dependency.table.value.queue.as_ref().is_some_and(|queue| !queue.value.0.is_zero());
-    let share = ClassShare::Read.places(dependency.connections());
+    // What an operation is worth is known; a `direct` route also has requests that only read.
+    let of_class = if route.effect().is_some() { ClassShare::Effect } else { ClassShare::Read };
+    let share = of_class.places(dependency.connections());
     if !route.may_write() || waits || own.value.0 <= share {
         return;
     }

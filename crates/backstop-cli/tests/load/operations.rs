@@ -1,0 +1,93 @@
+//! Operations by the thousand: each key from eight clients at once, and one effect each.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use backstop_lab::client::{Connection, RequestBytes};
+use backstop_lab::origin::Origin;
+use tokio::sync::Barrier;
+
+use crate::alone;
+use crate::support::Gateway;
+use crate::support::bank::{PAY, paid, policy};
+
+const KEYS: usize = 10_000;
+const AT_ONCE: usize = 8;
+/// Keys that are fired side by side.
+const GROUPS: usize = 6;
+
+/// What each client heard of each key.
+async fn fire(gateway: &Gateway, statuses: &Arc<Heard>) {
+    let mut clients = tokio::task::JoinSet::new();
+    for group in 0..GROUPS {
+        let barrier = Arc::new(Barrier::new(AT_ONCE));
+        for _ in 0..AT_ONCE {
+            let (addr, barrier, statuses) = (gateway.addr, Arc::clone(&barrier), Arc::clone(statuses));
+            clients.spawn(async move {
+                let mut connection = Connection::open(addr).await.unwrap();
+                for key in (group..KEYS).step_by(GROUPS) {
+                    let name = format!("k-{key}");
+                    let fields = [
+                        ("X-Tenant", "ana"),
+                        ("Content-Type", "application/json"),
+                        ("Idempotency-Key", &*name),
+                    ];
+                    let request = RequestBytes::new("pay.example", "POST", PAY, &fields, b"{}");
+                    barrier.wait().await;
+                    connection.send(&request.0).await.unwrap();
+                    statuses.count(connection.read_response_to("POST").await.unwrap().status());
+                }
+            });
+        }
+    }
+    while let Some(done) = clients.join_next().await {
+        done.unwrap();
+    }
+}
+
+#[derive(Default)]
+struct Heard {
+    answered: AtomicU64,
+    conflicts: AtomicU64,
+    others: AtomicU64,
+}
+
+impl Heard {
+    fn count(&self, status: u16) {
+        let counter = match status {
+            201 => &self.answered,
+            409 => &self.conflicts,
+            _ => &self.others,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn ten_thousand_keys_from_eight_at_once_have_one_effect_each() {
+    alone(async {
+        let origin = Origin::start().await.unwrap();
+        origin.default(paid());
+        let gateway = Gateway::start(&policy(origin.addr(), ""));
+        let statuses = Arc::new(Heard::default());
+        let begun = std::time::Instant::now();
+        fire(&gateway, &statuses).await;
+        let (took, count) = (begun.elapsed(), |counter: &AtomicU64| counter.load(Ordering::Relaxed));
+        println!(
+            "{KEYS} keys from {AT_ONCE} at once in {:.1} s: {} answers, {} conflicts",
+            took.as_secs_f64(),
+            count(&statuses.answered),
+            count(&statuses.conflicts)
+        );
+        assert_eq!(count(&statuses.others), 0);
+        assert_eq!(count(&statuses.answered) + count(&statuses.conflicts), (KEYS * AT_ONCE) as u64);
+        assert!(count(&statuses.answered) >= KEYS as u64);
+        let mut effects: HashMap<String, usize> = HashMap::new();
+        for request in origin.requests() {
+            *effects.entry(request.header("idempotency-key").unwrap().to_owned()).or_default() += 1;
+        }
+        assert_eq!(effects.len(), KEYS);
+        assert!(effects.values().all(|times| *times == 1), "one effect each");
+    });
+}
