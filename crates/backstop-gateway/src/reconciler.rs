@@ -121,6 +121,8 @@ impl Reconciler {
         let counts = Arc::new(Counts::of(settings.routes.iter().map(|route| &*route.name)));
         let id = operations::draw_id()?;
         let seed = id.as_bytes().iter().fold(0_u64, |seed, byte| seed.rotate_left(8) ^ u64::from(*byte));
+        // From the first request on it is true that somebody follows; a thread that never begins is silent soon.
+        settings.operations.following.is_at_work(None, settings.clock.mono());
         let (stop, stopped) = watch::channel(false);
         let (tell, ended) = channel::<()>();
         let counted = Arc::clone(&counts);

@@ -47,15 +47,24 @@ fn the_first_policy_is_the_example_and_is_accepted() {
     let shown = blocks(&readme, "toml");
     assert_eq!(shown.first().copied(), Some(first.as_str()));
     // What else is shown is part of an example, and those are all accepted.
-    let others =
-        ["examples/page.toml", "examples/reviews.toml", "examples/account.toml", "examples/tokens.toml"]
-            .map(text);
+    let others = [
+        "examples/page.toml",
+        "examples/reviews.toml",
+        "examples/account.toml",
+        "examples/tokens.toml",
+        "examples/payments.toml",
+    ]
+    .map(text);
     for table in shown.iter().skip(1) {
         assert!(others.iter().any(|other| other.contains(*table)), "no example holds\n{table}");
     }
-    for name in
-        ["examples/first.toml", "examples/reviews.toml", "examples/account.toml", "examples/tokens.toml"]
-    {
+    for name in [
+        "examples/first.toml",
+        "examples/reviews.toml",
+        "examples/account.toml",
+        "examples/tokens.toml",
+        "examples/payments.toml",
+    ] {
         let policy = text(name);
         if let Err(diagnostics) = parse(&policy, name, &NoFiles) {
             panic!("{}", render_human(&diagnostics, &policy, false));

@@ -71,7 +71,7 @@ fn ten_thousand_keys_from_eight_at_once_have_one_effect_each() {
         origin.default(paid());
         let gateway = Gateway::start(&policy(origin.addr(), ""));
         let statuses = Arc::new(Heard::default());
-        let begun = std::time::Instant::now();
+        let begun = tokio::time::Instant::now();
         fire(&gateway, &statuses).await;
         let (took, count) = (begun.elapsed(), |counter: &AtomicU64| counter.load(Ordering::Relaxed));
         println!(

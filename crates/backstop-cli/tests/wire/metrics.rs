@@ -119,6 +119,10 @@ fn with_everything(origin: std::net::SocketAddr) -> Policy {
             "account.guarded",
             "match = \"POST /account\"\ndependency = \"catalog\"\nauthorizer = \"sessions\"\ndeadline = \"300ms\"\nin_flight = 2",
         )
+        .route(
+            "pay.effect",
+            "match = \"POST /pay\"\ndependency = \"catalog\"\nauthorizer = \"sessions\"\ndeadline = \"300ms\"\nin_flight = 2\nscope = \"route\"\noutcome = { succeeded = [{ status = 201 }] }",
+        )
 }
 
 /// Whoever builds alert rules finds every name from the first moment, not only after the first incident; and every series

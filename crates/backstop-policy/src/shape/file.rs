@@ -226,8 +226,7 @@ fn report_classes(node: Node<'_>, given: &[Entry<'_>], cx: &mut Context<'_>) {
     for (key, value) in table.iter() {
         let word = key.get_ref().as_ref();
         if cx.has_room()
-            && let (DeValue::Table(_), Some(close)) =
-                (value.get_ref(), suggest::closest(word, CLASSES.into_iter()))
+            && let (DeValue::Table(_), Some(close)) = (value.get_ref(), suggest::closest(word, CLASSES))
         {
             let finding =
                 Finding::new(Code::RouteClass, key.span(), format!("`{word}` is not a route class"));
