@@ -70,7 +70,8 @@ impl Shop {
             }
         };
         let found = tokio::time::timeout(BOUND, looking).await;
-        found.unwrap_or_else(|_| panic!("never {state}: {:#?}", self.gateway.log()))
+        assert!(found.is_ok(), "never {state}: {:#?}", self.gateway.log());
+        found.unwrap()
     }
 }
 
