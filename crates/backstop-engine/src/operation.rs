@@ -24,6 +24,7 @@
 //! | [`apply`], [`lease_ended`], [`overdue`], [`recover`], [`resolve`] | what leads from one state to the next |
 //! | [`claim`] | who may ask for a status |
 //! | [`AbsenceRule`] | when "there is no such operation" proves anything |
+//! | [`second_look`] | who may ask again about what that decided |
 //! | [`Schedule`] | when it is asked |
 //! | [`tracked`] | whether "in verification" is true |
 //! | [`answer`] | what a client hears |
@@ -53,6 +54,7 @@ mod record;
 mod report;
 mod retention;
 mod schedule;
+mod second_look;
 mod state;
 mod tracked;
 mod transition;
@@ -76,6 +78,7 @@ pub use record::{
 pub use report::{Report, Verdict};
 pub use retention::{Keep, Retention, retained};
 pub use schedule::{Draw, Schedule};
+pub use second_look::{SecondLook, second_look};
 pub use state::{Attention, Doubt, NotExecuted, State};
 pub use tracked::{Follower, Untracked, date_of, tracked};
 pub use transition::{Change, Decision, Refused, apply, lease_ended, overdue, recover, resolve, wake};

@@ -16,10 +16,12 @@
 //! | [`ask`], [`query`] | one query, on a connection of its own |
 //! | [`answer`] | what it says |
 //! | [`found`], [`calibration`] | whether an absence may count |
+//! | [`again`] | asking again about what was decided by absence |
 //! | [`attention`], [`webhook`] | calling a person |
 //! | [`followed`] | which routes are followed, as the policy has it |
 //! | [`counts`] | what is counted |
 
+mod again;
 mod answer;
 mod ask;
 mod attention;

@@ -39,7 +39,7 @@ use std::time::Duration;
 
 use backstop_engine::operation::{
     ClientKey, Decision, DurableIntent, Epoch, Intent, IntentError, OperationId, Record, Refused, Report,
-    Scope, State,
+    Scope, SecondLook, State,
 };
 use backstop_engine::time::Now;
 
@@ -48,7 +48,7 @@ pub use completion::{Completion, LedgerError};
 pub use history::{Actor, HistoryEvent, Resolution, ResolutionError};
 pub use memory::MemoryRows;
 pub use options::{LedgerOptions, OnFailedDisk};
-pub use rows::{Filter, Rows, RowsError};
+pub use rows::{Filter, Rows, RowsError, SecondLooks};
 pub use standing::{LedgerStanding, StateCount};
 pub use thread::ThreadLedger;
 pub use upkeep::{Claimed, Raised, Swept, Upkeep};
@@ -125,6 +125,10 @@ pub trait Ledger: fmt::Debug + Send + Sync {
     /// it does at once, so a large backlog takes several calls. Of a route that is not named everything is kept. `entropy`: 64
     /// random bits.
     fn sweep(&self, upkeep: Arc<[Upkeep]>, entropy: u64, now: Now) -> Completion<Swept>;
+
+    /// Second looks at operations of a route that were decided by absence, by name. Nothing is written and nobody is kept from
+    /// anything by it.
+    fn second_looks(&self, route: &str, which: SecondLooks) -> Completion<Vec<SecondLook>>;
 
     /// The routes of all operations, by name, in order. It reads all of them: for a start, not for every second.
     fn routes(&self) -> Completion<Vec<Box<str>>>;

@@ -5,11 +5,13 @@
 use std::time::Duration;
 
 use backstop_engine::operation::{
-    Claim, Decision, Doubt, Fingerprint, Forwarding, NotExecuted, Refusal, Schedule, Standing,
+    AbsenceRule, Claim, Decision, Doubt, Fingerprint, Forwarding, NotExecuted, Refusal, Schedule, Standing,
 };
 use backstop_engine::time::Now;
 use backstop_store::ledger::sqlite::SqliteRows;
-use backstop_store::ledger::{Begun, Filter, Ledger, LedgerOptions, MemoryRows, Resolution, ThreadLedger};
+use backstop_store::ledger::{
+    Begun, Filter, Ledger, LedgerOptions, MemoryRows, Resolution, SecondLooks, ThreadLedger,
+};
 use backstop_store::testing::{ROUTE, intent, kept, now, upkeep};
 use proptest::prelude::*;
 
@@ -24,6 +26,7 @@ enum Op {
     Sweep,
     Look(u8),
     Resolve(u8),
+    LookAgain(u8),
     Wait(u64),
     Restart,
 }
@@ -33,13 +36,20 @@ fn op() -> impl Strategy<Value = Op> {
         6 => (0..KEYS, prop::bool::weighted(0.9)).prop_map(|(key, same)| Op::Begin(key, same)),
         6 => (any::<usize>(), 0..4_u8).prop_map(|(which, what)| Op::Report(which, what)),
         3 => (1..4_usize).prop_map(Op::Claim),
-        3 => (any::<usize>(), 0..5_u8).prop_map(|(which, what)| Op::Answer(which, what)),
+        3 => (any::<usize>(), 0..7_u8).prop_map(|(which, what)| Op::Answer(which, what)),
         3 => Just(Op::Sweep),
         2 => (0..KEYS).prop_map(Op::Look),
         1 => (0..KEYS).prop_map(Op::Resolve),
+        2 => (0..KEYS).prop_map(Op::LookAgain),
         4 => prop_oneof![0..50_u64, Just(3600), Just(86_400), Just(30 * 86_400)].prop_map(Op::Wait),
         1 => Just(Op::Restart),
     ]
+}
+
+/// Two absences a second apart decide.
+fn rule() -> AbsenceRule {
+    let second = Duration::from_secs(1);
+    AbsenceRule::new(second, 2, second, Duration::from_secs(86_400)).unwrap()
 }
 
 /// One of the two, with what it gave out.
@@ -97,6 +107,7 @@ impl Side {
                     1 => claim.ask(now.mono).failed(),
                     2 => claim.ask(now.mono).absent(None, standing, draw),
                     3 => claim.ask(now.mono).mismatch(draw),
+                    4 | 5 => claim.ask(now.mono).absent(Some(rule()), standing, draw),
                     _ => claim.put_back(draw),
                 };
                 format!("{:?}", self.ledger.record(report, now).wait())
@@ -109,6 +120,14 @@ impl Side {
             Op::Resolve(key) => {
                 let by = Resolution::new("ada", "because").unwrap();
                 format!("{:?}", self.ledger.resolve(intent(key).id, Decision::Failed, by, now).wait())
+            }
+            Op::LookAgain(after) => {
+                let (after, until) = (Some(intent(after).id), intent(u8::MAX).id);
+                let which = SecondLooks { began_after: self::now(0).wall, after, until, most: 2 };
+                let mut looks = self.ledger.second_looks(ROUTE, which).wait().unwrap();
+                let text = format!("{looks:?}");
+                let recorded = looks.pop().map(|look| self.ledger.record(look.executed(draw), now).wait());
+                format!("{text} {recorded:?}")
             }
             Op::Wait(_) | Op::Restart => String::new(),
         }

@@ -17,6 +17,8 @@ mod faulty;
 mod files;
 #[path = "ledger_sqlite/full.rs"]
 mod full;
+#[path = "ledger_sqlite/index.rs"]
+mod index;
 #[path = "ledger_sqlite/support.rs"]
 mod support;
 #[path = "ledger_sqlite/timing.rs"]

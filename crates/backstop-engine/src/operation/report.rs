@@ -42,6 +42,8 @@ pub(super) enum Event {
     },
     /// A status query that a person has to look at.
     Strange(Attention, Draw),
+    /// By a second look at what was decided by absence: it was executed after all.
+    ExecutedLate(Draw),
     /// Nothing was asked: the budget or the breaker forbids it now.
     PutBack(Draw),
 }

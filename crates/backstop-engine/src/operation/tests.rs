@@ -2,5 +2,6 @@ mod absence;
 mod begin;
 mod model;
 mod property;
+mod second_look;
 mod support;
 mod transitions;

@@ -13,7 +13,7 @@
 //! | T9 | unknown → attention | a claim; anyone ([`overdue`]) | the deadline; or what only a person can judge |
 //! | T10 | attention → succeeded, failed, not executed | a person ([`resolve`]) | a reason |
 //! | T11 | unknown, attention → succeeded | whoever has the answer of the only forward | evidence is not ownership |
-//! | T12 | not executed, failed → attention | whoever has such an answer | it contradicts what was decided |
+//! | T12 | not executed, failed → attention | whoever has such an answer; a [second look](super::second_look()) at what was decided by absence | it contradicts what was decided |
 //! | T13 | decided → without content → gone | [`retention`](super::retention) | time |
 //!
 //! Nothing leads back to dispatching. Whatever else is reported is refused and changes nothing. Every change by an owner raises
@@ -75,7 +75,9 @@ pub fn apply(record: &Record, report: &Report, epoch: Epoch, now: &Now) -> Resul
     if let Event::Succeeded = report.event() {
         return step.executed();
     }
-    if parts.state.is_decided() {
+    let is_second_look = matches!(report.event(), Event::ExecutedLate(_))
+        && parts.state == State::NotExecuted(NotExecuted::Absent);
+    if parts.state.is_decided() && !is_second_look {
         return Err(Refused::Decided);
     }
     if report.fence() != parts.fence {
@@ -85,6 +87,8 @@ pub fn apply(record: &Record, report: &Report, epoch: Epoch, now: &Now) -> Resul
         (State::Dispatching, Event::Refused(_)) => Ok(step.decide(State::Failed(Evidence::DIRECT))),
         (State::Dispatching, Event::NeverSent(why)) => Ok(step.decide(State::NotExecuted(why))),
         (State::Dispatching, Event::Lost(doubt, first)) => Ok(step.doubt(doubt, first)),
+        (State::NotExecuted(NotExecuted::Absent), Event::ExecutedLate(next)) => Ok(step.executed_late(next)),
+        (_, Event::ExecutedLate(_)) => Err(Refused::NotNow),
         (State::Unknown(_) | State::Attention(_), event) => step.asked(event, &record.identity),
         _ => Err(Refused::NotNow),
     }
@@ -229,6 +233,13 @@ impl Step<'_> {
         }
     }
 
+    /// The upstream knows an operation that was decided by its absence. It has just been asked, so that it is not asked again
+    /// before a person has looked.
+    fn executed_late(&self, next: Draw) -> Change {
+        let step = Step { parts: self.heard(0, false), ..*self };
+        step.open(State::Attention(Attention::Contradicted), next.attention())
+    }
+
     /// What whoever claimed it has to say.
     fn asked(&self, event: Event, identity: &Identity) -> Result<Change, Refused> {
         if self.parts.lease_until.is_none() {
@@ -254,9 +265,11 @@ impl Step<'_> {
             }
             Event::Strange(_, next) => Ok(self.again(self.heard(0, false), next)),
             Event::PutBack(next) => Ok(self.again(self.parts, next)),
-            Event::Succeeded | Event::Refused(_) | Event::Lost(..) | Event::NeverSent(_) => {
-                Err(Refused::Stale)
-            }
+            Event::Succeeded
+            | Event::Refused(_)
+            | Event::Lost(..)
+            | Event::NeverSent(_)
+            | Event::ExecutedLate(_) => Err(Refused::Stale),
         }
     }
 

@@ -191,7 +191,7 @@ pub struct ScheduleRules {
     pub cap: Duration,
     /// For so long an operation is followed; then a person decides.
     pub deadline: Duration,
-    /// How often the status is asked for while a person has it.
+    /// How often the status is asked for while a person has it; and of what was decided by absence, in case it happens late.
     pub attention_poll: Duration,
 }
 

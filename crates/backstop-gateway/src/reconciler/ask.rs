@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use backstop_engine::operation::{Claim, Standing};
+use backstop_engine::operation::{Claim, SecondLook, Standing};
 use backstop_engine::time::Mono;
 use backstop_store::ledger::checkpoint::{Checkpoint, pass};
 use bytes::Bytes;
@@ -26,12 +26,18 @@ pub(super) struct Place {
     route: Rc<Route>,
     shared: Rc<Shared>,
     is_begun: bool,
+    is_second_look: bool,
 }
 
 impl Place {
     /// One that was claimed.
     pub(super) fn new(route: Rc<Route>, shared: Rc<Shared>) -> Self {
-        Self { route, shared, is_begun: false }
+        Self { route, shared, is_begun: false, is_second_look: false }
+    }
+
+    /// The one of a route's second look.
+    pub(super) fn of_second_look(route: Rc<Route>, shared: Rc<Shared>) -> Self {
+        Self { route, shared, is_begun: false, is_second_look: true }
     }
 
     fn asking(&self) -> Option<&Asking> {
@@ -121,7 +127,14 @@ impl Drop for Place {
     fn drop(&mut self) {
         if let Some(asking) = &self.route.asking {
             let mut budget = asking.budget.borrow_mut();
-            if self.is_begun { budget.ended() } else { budget.given_up() }
+            if self.is_begun {
+                budget.ended()
+            } else {
+                budget.given_up()
+            }
+            if self.is_second_look {
+                asking.again.borrow_mut().ended();
+            }
         }
         self.route.next_look.set(Mono::default());
         self.shared.ended.notify_one();
@@ -166,6 +179,36 @@ pub(super) async fn operation(mut place: Place, claim: Claim, request: Request<F
         (Said::Absent | Said::Pending | Said::Nothing(_), _) => asked.inconclusive(next),
     };
     let _asked_again_after_its_lease = route.record(report, &shared, shared.clock.now()).await;
+}
+
+/// Asks again about an operation that was decided by absence. Only that it was executed says anything: whatever else there is, it
+/// counts as not executed already, or nothing is known that was not before.
+pub(super) async fn second_look(mut place: Place, look: SecondLook, request: Request<Full<Bytes>>) {
+    let begun = place.begin().await;
+    let Some(asking) = place.asking() else { return };
+    let Some(begun) = begun else {
+        asking.again.borrow_mut().put_back(look);
+        return;
+    };
+    let (route, shared) = (Rc::clone(&place.route), Rc::clone(&place.shared));
+    let identity = &look.record().identity;
+    let upstream_id = identity.upstream_id.as_deref().unwrap_or_default();
+    let about = About { secret: &shared.operations.secret, upstream_id, captured: Some(&identity.captured) };
+    let said = place.ask(request, about, begun).await;
+    let counts = route.counts(&shared);
+    add(&counts.second_looks);
+    tracing::debug!(
+        target: "backstop::operations",
+        operation = %identity.id,
+        route = %route.name,
+        said = said.token(),
+        "took a second look at an operation that was not executed"
+    );
+    if said == Said::Succeeded {
+        add(&counts.executed_late);
+        let report = look.executed(route.draw(&shared));
+        let _seen_again_next_time = route.record(report, &shared, shared.clock.now()).await;
+    }
 }
 
 /// Asks for the status of a known success.

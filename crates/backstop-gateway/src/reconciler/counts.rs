@@ -37,6 +37,10 @@ pub(crate) struct RouteCounts {
     pub(crate) queries: [AtomicU64; Said::TOKENS.len()],
     /// Queries about known successes.
     pub(crate) sample_queries: AtomicU64,
+    /// Queries about operations that were decided by absence.
+    pub(crate) second_looks: AtomicU64,
+    /// Of those, how many said that it was executed after all.
+    pub(crate) executed_late: AtomicU64,
     /// Claims that could not be asked for and were put back.
     pub(crate) put_back: AtomicU64,
     /// How often the breaker opened.
@@ -85,6 +89,8 @@ impl RouteCounts {
             route: route.into(),
             queries: std::array::from_fn(|_| zero()),
             sample_queries: zero(),
+            second_looks: zero(),
+            executed_late: zero(),
             put_back: zero(),
             breaker_opened: zero(),
             breaker_is_open: zero(),

@@ -17,6 +17,7 @@ use http::{HeaderValue, Method, Request, Uri};
 use http_body_util::Full;
 
 use super::Followed;
+use super::again::Again;
 use super::ask;
 use super::breaker::Breaker;
 use super::budget::Budget;
@@ -62,6 +63,7 @@ pub(super) struct Asking {
     pub(super) breaker: RefCell<Breaker>,
     pub(super) found: RefCell<Found>,
     pub(super) samples: RefCell<Option<Samples>>,
+    pub(super) again: RefCell<Again>,
     /// When the log was last told that the credentials are refused.
     pub(super) alarmed: Cell<Option<Mono>>,
 }
@@ -76,6 +78,7 @@ impl Route {
             let absence = absence_rule(&rules, &name);
             let calibrated = rules.absence.as_ref().and_then(|absence| absence.verdict.calibration());
             let samples = calibrated.map(|rules| Samples::new(calibration.clone(), &name, rules));
+            let (poll, remembered) = (rules.schedule.attention_poll, rules.upstream_retention);
             let query = rules.query;
             Asking {
                 absence,
@@ -86,6 +89,7 @@ impl Route {
                 breaker: RefCell::new(Breaker::new()),
                 found: RefCell::default(),
                 samples: RefCell::new(samples),
+                again: RefCell::new(Again::new(poll, remembered, shared.clock.mono())),
                 alarmed: Cell::new(None),
                 rules: query,
             }
@@ -133,13 +137,17 @@ impl Route {
         for claim in claimed.claims {
             self.have_asked(asking, claim, shared, now).await?;
         }
+        if taken < most {
+            self.look_again(asking, shared, now).await?;
+        }
         let next = match claimed.oldest_due {
             _ if taken >= most => asking.next_room(now.mono),
             Some(due) if due > now.mono => due,
             Some(_) => now.mono.after(SOON),
             None => now.mono.after(EVERY),
         };
-        let next = if sampled { next.min(asking.next_room(now.mono)) } else { next };
+        let has_more = sampled || asking.again.borrow().is_waiting();
+        let next = if has_more { next.min(asking.next_room(now.mono)) } else { next };
         self.next_look.set(next.min(now.mono.after(EVERY)));
         Ok(())
     }
@@ -178,6 +186,33 @@ impl Route {
         let place = ask::Place::new(Rc::clone(self), Rc::clone(shared));
         tokio::task::spawn_local(ask::sample(place, sample, request));
         true
+    }
+
+    /// Has what was decided by absence asked about again, where claims leave room.
+    async fn look_again(
+        self: &Rc<Self>,
+        asking: &Asking,
+        shared: &Rc<Shared>,
+        now: Now,
+    ) -> Result<(), LedgerError> {
+        let wanted = asking.again.borrow_mut().wanted(&now);
+        if let Some(which) = wanted {
+            let looks = shared.ledger().second_looks(&self.name, which).await?;
+            asking.again.borrow_mut().found(&which, looks, now.mono);
+        }
+        if asking.room(now.mono) == 0 {
+            return Ok(());
+        }
+        let Some(look) = asking.again.borrow_mut().next(&now) else { return Ok(()) };
+        let id = look.record().identity.upstream_id.as_deref();
+        let Some(request) = id.and_then(|id| asking.request(id)) else {
+            asking.again.borrow_mut().ended();
+            return Ok(());
+        };
+        asking.budget.borrow_mut().claimed();
+        let place = ask::Place::of_second_look(Rc::clone(self), Rc::clone(shared));
+        tokio::task::spawn_local(ask::second_look(place, look, request));
+        Ok(())
     }
 
     /// Where nobody can ask, a person has to look, at once.

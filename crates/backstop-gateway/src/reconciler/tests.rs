@@ -2,6 +2,7 @@
 
 mod absences;
 mod apart;
+mod late;
 mod people;
 mod upstream;
 mod verdicts;

@@ -119,7 +119,7 @@ table! {
         "cap" cap: PositiveTime = Default("`\"60s\"`");
         /// For so long an operation is followed; then a person decides. Less than `upstream_retention`.
         "deadline" deadline: PositiveTime = Default("`\"12h\"`, or four fifths of `upstream_retention` if that is less");
-        /// How often the status is asked for while a person has it.
+        /// How often the status is asked for while a person has it; and of what was decided by absence, in case it happens late.
         "attention_poll" attention_poll: PositiveTime = Default("`\"15m\"`");
     }
 }

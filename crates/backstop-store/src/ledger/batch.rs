@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use backstop_engine::operation::{
     self, Begin, Change, ClientKey, Decision, Epoch, Fence, Intent, IntentError, Keep, OperationId,
-    PendingClaim, PendingIntent, Record, Refused, Report, Retention, Schedule, Scope, State,
+    PendingClaim, PendingIntent, Record, Refused, Report, Retention, Schedule, Scope, SecondLook, State,
 };
 use backstop_engine::time::{Mono, Now};
 
 use super::completion::{Completes, LedgerError};
 use super::history::{Actor, HistoryEvent, Resolution};
-use super::rows::{Filter, Rows, RowsError};
+use super::rows::{Filter, Rows, RowsError, SecondLooks};
 use super::{Begun, Claimed, Raised, Recorded, Shown, Swept, Upkeep};
 
 /// The most rows of each kind that one sweep changes.
@@ -26,6 +26,7 @@ pub(super) enum Work {
     Find(Scope, ClientKey, Now),
     Claim(Box<str>, usize, Duration, Now),
     Sweep(Arc<[Upkeep]>, u64, Now),
+    SecondLooks(Box<str>, SecondLooks),
     Routes,
     List(Filter),
     Show(OperationId),
@@ -40,6 +41,7 @@ pub(super) enum Done {
     Looked(Completes<Option<Box<Record>>>),
     Claimed(Completes<Claimed>),
     Swept(Completes<Swept>),
+    SecondLooks(Completes<Vec<SecondLook>>),
     Routes(Completes<Vec<Box<str>>>),
     Listed(Completes<Vec<Record>>),
     Shown(Completes<Option<Shown>>),
@@ -63,6 +65,7 @@ pub(super) enum Answer {
     Looked(Option<Box<Record>>),
     Claimed(Vec<PendingClaim>, Option<Mono>),
     Swept(Swept),
+    SecondLooks(Vec<SecondLook>),
     Routes(Vec<Box<str>>),
     Listed(Vec<Record>),
     Shown(Option<Box<Shown>>),
@@ -81,6 +84,7 @@ impl Done {
                 let claims = claims.into_iter().map(PendingClaim::committed).collect();
                 done.with(Ok(Claimed { claims, oldest_due }));
             }
+            (Done::SecondLooks(done), Answer::SecondLooks(looks)) => done.with(Ok(looks)),
             (Done::Routes(done), Answer::Routes(routes)) => done.with(Ok(routes)),
             (Done::Swept(done), Answer::Swept(swept)) => done.with(Ok(swept)),
             (Done::Listed(done), Answer::Listed(records)) => done.with(Ok(records)),
@@ -99,6 +103,7 @@ impl Done {
             Done::Looked(done) => done.with(Err(error)),
             Done::Claimed(done) => done.with(Err(error)),
             Done::Swept(done) => done.with(Err(error)),
+            Done::SecondLooks(done) => done.with(Err(error)),
             Done::Routes(done) => done.with(Err(error)),
             Done::Listed(done) => done.with(Err(error)),
             Done::Shown(done) => done.with(Err(error)),
@@ -144,6 +149,10 @@ impl Batch<'_> {
             Work::Find(scope, key, now) => self.find(scope, key, now).map(Answer::Looked),
             Work::Claim(route, most, query_timeout, now) => self.claim(route, *most, *query_timeout, now),
             Work::Sweep(upkeep, entropy, now) => self.sweep(upkeep, *entropy, now).map(Answer::Swept),
+            Work::SecondLooks(route, which) => {
+                let found = self.rows.absent(route, which)?;
+                Ok(Answer::SecondLooks(found.into_iter().filter_map(operation::second_look).collect()))
+            }
             Work::Routes => self.rows.routes().map(Answer::Routes),
             Work::List(filter) => self.rows.list(filter).map(Answer::Listed),
             Work::Show(id) => self.show(*id).map(Answer::Shown),

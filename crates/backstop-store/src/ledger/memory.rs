@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use backstop_engine::operation::{ClientKey, Epoch, Fence, OperationId, Record, Scope, State};
+use backstop_engine::operation::{
+    ClientKey, Epoch, Fence, Identity, NotExecuted, OperationId, Record, Scope, State,
+};
 use backstop_engine::time::{Mono, Wall};
 
 use super::history::HistoryEvent;
-use super::rows::{Filter, Rows, RowsError};
+use super::rows::{Filter, Rows, RowsError, SecondLooks};
 
 /// Rows in memory. A clone shows the same rows, as if the process had started again.
 #[derive(Clone, Debug, Default)]
@@ -190,6 +192,17 @@ impl Rows for MemoryRows {
                 record.answer.as_ref().is_some_and(|kept| kept.body.is_some() || !kept.fields.is_empty());
             let is_of_route = *record.identity.route == *route;
             is_of_route && parts.state.is_decided() && parts.changed <= at && (content || !has_content)
+        }))
+    }
+
+    fn absent(&mut self, route: &str, which: &SecondLooks) -> Result<Vec<Record>, RowsError> {
+        Ok(self.kept().all(which.most.min(SecondLooks::MOST), |record| {
+            let Identity { id, created, route: of, .. } = &record.identity;
+            record.progress.state() == State::NotExecuted(NotExecuted::Absent)
+                && **of == *route
+                && *created > which.began_after
+                && which.after.is_none_or(|after| *id > after)
+                && *id <= which.until
         }))
     }
 

@@ -41,6 +41,25 @@ impl Filter {
     }
 }
 
+/// Which operations that were decided by absence are looked at again: a part of the names, so that whoever walks through all
+/// of them in a time needs no count of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SecondLooks {
+    /// Those that began after this date.
+    pub began_after: Wall,
+    /// What comes after this name; from the first if `None`.
+    pub after: Option<OperationId>,
+    /// Up to this name, inclusive.
+    pub until: OperationId,
+    /// At most so many; never more than [`SecondLooks::MOST`].
+    pub most: usize,
+}
+
+impl SecondLooks {
+    /// The most that is looked up at once.
+    pub const MOST: usize = 256;
+}
+
 /// Rows in transactions. Used by one thread. After an error the transaction is rolled back, or what it holds is given up.
 pub trait Rows: fmt::Debug + Send {
     /// Begins a new life, durably: one more than the last one.
@@ -105,6 +124,9 @@ pub trait Rows: fmt::Debug + Send {
         has_content: bool,
         most: usize,
     ) -> Result<Vec<Record>, RowsError>;
+
+    /// Records of a route that were decided by absence, by name.
+    fn absent(&mut self, route: &str, which: &SecondLooks) -> Result<Vec<Record>, RowsError>;
 
     /// Records of lives before this one that are not decided.
     fn open_before(&mut self, epoch: Epoch, most: usize) -> Result<Vec<Record>, RowsError>;

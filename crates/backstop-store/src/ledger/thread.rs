@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backstop_engine::operation::{
-    ClientKey, Decision, Epoch, Intent, IntentError, OperationId, Record, Report, Scope,
+    ClientKey, Decision, Epoch, Intent, IntentError, OperationId, Record, Report, Scope, SecondLook,
 };
 use backstop_engine::time::Now;
 
@@ -13,7 +13,7 @@ use super::completion::{Completes, Completion, LedgerError};
 use super::history::Resolution;
 use super::options::LedgerOptions;
 use super::queue::{Lane, NotQueued, Queue};
-use super::rows::{Filter, Rows, RowsError};
+use super::rows::{Filter, Rows, RowsError, SecondLooks};
 use super::standing::{Counters, LedgerStanding, add};
 use super::writer::Writer;
 use super::{Begun, Claimed, Ledger, Recorded, Shown, Swept, Upkeep};
@@ -133,6 +133,10 @@ impl Ledger for ThreadLedger {
 
     fn sweep(&self, upkeep: Arc<[Upkeep]>, entropy: u64, now: Now) -> Completion<Swept> {
         self.send(Lane::Upkeep, Work::Sweep(upkeep, entropy, now), Done::Swept)
+    }
+
+    fn second_looks(&self, route: &str, which: SecondLooks) -> Completion<Vec<SecondLook>> {
+        self.send(Lane::Upkeep, Work::SecondLooks(route.into(), which), Done::SecondLooks)
     }
 
     fn routes(&self) -> Completion<Vec<Box<str>>> {

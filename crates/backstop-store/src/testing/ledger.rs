@@ -5,6 +5,7 @@ mod lifetimes;
 mod replicas;
 mod routes;
 mod samples;
+mod second_looks;
 
 use std::time::Duration;
 
@@ -56,6 +57,8 @@ pub fn ledger_contract(backend: &mut dyn LedgerBackend) {
         routes::large,
         replicas::one_intent,
         replicas::leases_and_claims,
+        second_looks::listed,
+        second_looks::contradicted,
         lifetimes::leases,
         lifetimes::deadlines,
         lifetimes::retention,

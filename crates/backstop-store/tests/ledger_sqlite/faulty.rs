@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use backstop_engine::operation::{ClientKey, Epoch, Fence, OperationId, Record, Scope};
 use backstop_engine::time::{Mono, Wall};
-use backstop_store::ledger::{Filter, HistoryEvent, Rows, RowsError};
+use backstop_store::ledger::{Filter, HistoryEvent, Rows, RowsError, SecondLooks};
 
 /// Passes everything on until its turn comes, and then fails: before the call is made, or after it.
 #[derive(Debug)]
@@ -100,6 +100,9 @@ impl<R: Rows> Rows for Faulty<R> {
         most: usize,
     ) -> Result<Vec<Record>, RowsError> {
         self.call(|rows| rows.decided_before(route, at, has_content, most))
+    }
+    fn absent(&mut self, route: &str, which: &SecondLooks) -> Result<Vec<Record>, RowsError> {
+        self.call(|rows| rows.absent(route, which))
     }
     fn open_before(&mut self, epoch: Epoch, most: usize) -> Result<Vec<Record>, RowsError> {
         self.call(|rows| rows.open_before(epoch, most))

@@ -10,6 +10,9 @@
 //! answer weaker than an earlier success, or a verdict that evidence contradicts; and from every state one must be reachable in
 //! which the operation is decided or a person is called.
 //!
+//! A third has a `settle` that was declared too short: there "not executed" may be wrong, and from every state in which it is one
+//! must be reachable in which a person was called.
+//!
 //! A search that finds nothing proves nothing unless it finds what is wrong: each of nine protocols that are wrong in one thing
 //! must be caught. They are what is common in practice. Every wrong one departs from the real code at one marked place.
 
@@ -60,6 +63,19 @@ fn one_process_that_restarts_forwards_once_and_never_says_what_is_not_so() {
 fn without_a_rule_of_absence_no_absence_is_ever_proof() {
     let variant = Variant { has_rule: false, wrong: vec![Wrong::SettleTooShort], ..Variant::default() };
     holds("no rule of absence", &variant);
+}
+
+/// Where `settle` was declared too short: what the upstream executes after "not executed" is seen in the end, and a person is
+/// called. Without a second look there are worlds from which no way leads there.
+#[test]
+fn a_late_arrival_after_not_executed_calls_a_person() {
+    use Wrong::{LooksNoMore, SettleTooShort};
+    let late = |wrong, is_embedded| Variant { wrong, is_embedded, forgives_late: true, ..Variant::default() };
+    holds("late arrivals, one process", &late(vec![SettleTooShort], true));
+    holds("late arrivals, two replicas", &late(vec![SettleTooShort], false));
+    let found = search(&late(vec![SettleTooShort, LooksNoMore], true));
+    found.print("late arrivals, no second look");
+    assert!(matches!(found, Found::Holds { most_forwards: 1, stuck: 1.., .. }));
 }
 
 /// What is found, and after how many steps, as the protocol's first model in another language found it, too.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags};
 
 use super::lock::{failed, private};
-use super::schema::{APPLICATION_ID, FORMAT, TABLES};
+use super::schema::{APPLICATION_ID, FORMAT, LATER_INDEX, TABLES};
 use super::{FILE_NAME, OpenError};
 
 /// What is asked for.
@@ -63,16 +63,19 @@ pub(super) fn open(folder: &Path) -> Result<(Connection, PathBuf), OpenError> {
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| failed(folder, &error))?;
     }
     match pragma(&connection, "quick_check") {
-        Ok(checked) if checked == "ok" => Ok((connection, path)),
-        Ok(message) => Err(OpenError::Damaged { path, message }),
-        Err(error) => Err(open_error(&path, &error)),
+        Ok(checked) if checked == "ok" => {}
+        Ok(message) => return Err(OpenError::Damaged { path, message }),
+        Err(error) => return Err(open_error(&path, &error)),
     }
+    // It writes nothing where it is there.
+    connection.execute_batch(LATER_INDEX).map_err(said)?;
+    Ok((connection, path))
 }
 
 fn create(connection: &Connection) -> Result<(), rusqlite::Error> {
     // The header says what it is in the same transaction that makes it so.
     connection.execute_batch(&format!(
-        "BEGIN IMMEDIATE; {TABLES} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT}; COMMIT;"
+        "BEGIN IMMEDIATE; {TABLES} {LATER_INDEX}; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT}; COMMIT;"
     ))
 }
 

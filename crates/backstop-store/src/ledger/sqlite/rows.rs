@@ -13,7 +13,7 @@ use super::lock::{FolderLock, failed};
 use super::reserve::Reserve;
 use super::{OpenError, file};
 use crate::ledger::history::{Actor, HistoryEvent, Resolution};
-use crate::ledger::rows::{Filter, Rows, RowsError};
+use crate::ledger::rows::{Filter, Rows, RowsError, SecondLooks};
 
 /// Rows that may be written between two checkpoints; a row takes a few pages of the WAL.
 const ROWS_PER_CHECKPOINT: u64 = 2000;
@@ -339,6 +339,18 @@ impl Rows for SqliteRows {
         };
         // What is neither due nor leased is decided.
         self.records(rest, params![route, at.as_unix_ns(), most as i64])
+    }
+
+    fn absent(&mut self, route: &str, which: &SecondLooks) -> Result<Vec<Record>, RowsError> {
+        let SecondLooks { began_after, after, until, most } = which;
+        // Every name comes after an empty one.
+        let after = after.as_ref().map_or(&[] as &[u8], |after| &after.as_bytes()[..]);
+        let most = (*most).min(SecondLooks::MOST) as i64;
+        self.records(
+            "WHERE route = ?1 AND id > ?2 AND id <= ?3 AND created > ?4 AND state = 'not_executed' AND why = 'absent' \
+             ORDER BY id LIMIT ?5",
+            params![route, after, until.as_bytes(), began_after.as_unix_ns(), most],
+        )
     }
 
     fn open_before(&mut self, epoch: Epoch, most: usize) -> Result<Vec<Record>, RowsError> {

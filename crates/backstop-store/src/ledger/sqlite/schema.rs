@@ -57,3 +57,7 @@ CREATE TABLE history (
 ) STRICT;
 CREATE INDEX history_of ON history (operation);
 ";
+
+/// An index that files of this format may lack, because they were made before anybody needed it.
+pub(super) const LATER_INDEX: &str = "CREATE INDEX IF NOT EXISTS operations_absent ON operations (route, id, created) \
+    WHERE state = 'not_executed' AND why = 'absent'";

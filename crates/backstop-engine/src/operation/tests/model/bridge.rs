@@ -10,7 +10,8 @@ use super::super::super::{DurableIntent, Parts, Progress};
 use super::super::support::{EPOCH, at, begun, draw, seconds};
 use super::world::Row;
 use crate::operation::{
-    AbsenceRule, Asked, Fence, KeptAnswer, OperationId, Record, Report, Standing, State, Told, answer,
+    AbsenceRule, Asked, Fence, KeptAnswer, NotExecuted, OperationId, Record, Report, Standing, State, Told,
+    answer, second_look,
 };
 use crate::time::{Mono, Now};
 
@@ -118,6 +119,13 @@ pub(super) fn asked(fence: u8, is_settled: bool) -> Asked {
     let state = State::Unknown(crate::operation::Doubt::Timeout);
     let row = Row { state, fence, is_leased: true, absences: 0 };
     Claim::held(record(row)).ask(asked_at(is_settled))
+}
+
+/// What a second look under this fence reports.
+pub(super) fn executed_late(fence: u8) -> Report {
+    let state = State::NotExecuted(NotExecuted::Absent);
+    let row = Row { state, fence, is_leased: false, absences: 0 };
+    second_look(record(row)).unwrap().executed(draw())
 }
 
 pub(super) fn absent(asked: Asked, rule: Option<AbsenceRule>) -> Report {

@@ -76,7 +76,7 @@ pub(super) fn search(variant: &Variant) -> Found {
     let mut at = 0;
     while let Some(&world) = worlds.get(at) {
         most_forwards = most_forwards.max(world.forwards);
-        if let Some(why) = world.wrong() {
+        if let Some(why) = world.wrong(variant) {
             return Found::Violated { why, states: worlds.len(), trace: trace(&from, at) };
         }
         for (label, next) in steps(world, variant) {

@@ -1,6 +1,6 @@
 //! Everything that can happen next.
 
-use super::super::super::{Change, Refused, apply, claim, lease_ended, overdue, recover};
+use super::super::super::{Change, Refused, apply, claim, lease_ended, overdue, recover, second_look};
 use super::super::support::{EPOCH, draw, intent, seconds};
 use super::bridge::{self, heard, record, row};
 use super::world::{
@@ -25,6 +25,7 @@ pub(super) fn steps(world: World, variant: &Variant) -> Vec<(Label, World)> {
         steps.kill(at);
         steps.owner(at);
         steps.reconciler(at);
+        steps.second_look(at);
     }
     steps.time();
     steps.upstream();
@@ -107,7 +108,7 @@ impl Steps<'_> {
                 self.add("timeout", at, world.with(at, Replica::Answered(fence, Reply::Nothing)));
             }
             Replica::Answered(fence, reply) => self.record(at, fence, reply),
-            Replica::Idle | Replica::Claimed(_) | Replica::Asked(..) => {}
+            Replica::Idle | Replica::Claimed(_) | Replica::Asked(..) | Replica::SawLate(_) => {}
         }
     }
 
@@ -202,7 +203,30 @@ impl Steps<'_> {
                 let to = self.written(at, &report, label);
                 self.add(label, at, to.unwrap_or(world.with(at, Replica::Idle)));
             }
-            Replica::Idle | Replica::Before(_) | Replica::Sent(_) | Replica::Answered(..) => {}
+            Replica::Idle
+            | Replica::Before(_)
+            | Replica::Sent(_)
+            | Replica::Answered(..)
+            | Replica::SawLate(_) => {}
+        }
+    }
+
+    /// Whoever asks again about what was decided by absence. Any other answer changes nothing.
+    fn second_look(&mut self, at: usize) {
+        let world = self.world;
+        match (world.replicas[at], world.row) {
+            (Replica::Idle, Some(row)) if world.is_visible && !self.is(Wrong::LooksNoMore) => {
+                if let Some(look) = second_look(record(row)) {
+                    let fence = bridge::row(&look.record().progress).fence;
+                    self.add("second look: found", at, world.with(at, Replica::SawLate(fence)));
+                }
+            }
+            (Replica::SawLate(fence), _) => {
+                let to = self.written(at, &bridge::executed_late(fence), "record: executed late");
+                let to = to.unwrap_or(world.with(at, Replica::Idle));
+                self.add("record: executed late", at, to);
+            }
+            _ => {}
         }
     }
 

@@ -23,6 +23,8 @@ pub(super) enum Wrong {
     ServerErrorFails,
     /// The client hears of a success before it is recorded.
     ReplyFirst,
+    /// What was decided by absence is never asked about again.
+    LooksNoMore,
 }
 
 #[derive(Clone, Debug)]
@@ -31,11 +33,13 @@ pub(super) struct Variant {
     pub(super) has_rule: bool,
     /// One process with a ledger of its own, instead of two that share one.
     pub(super) is_embedded: bool,
+    /// What a wrong `settle` makes of an absence is no fault of the protocol, if it comes to be known.
+    pub(super) forgives_late: bool,
 }
 
 impl Default for Variant {
     fn default() -> Self {
-        Self { wrong: Vec::new(), has_rule: true, is_embedded: false }
+        Self { wrong: Vec::new(), has_rule: true, is_embedded: false, forgives_late: false }
     }
 }
 
@@ -90,6 +94,8 @@ pub(super) enum Replica {
     Claimed(u8),
     /// It asked, when that was settled or not.
     Asked(u8, Seen, bool),
+    /// It took a second look, and the status shows the effect.
+    SawLate(u8),
 }
 
 pub(super) const TOLD_OK: u8 = 1;
@@ -143,30 +149,34 @@ impl World {
     }
 
     /// What is wrong with it.
-    pub(super) fn wrong(&self) -> Option<&'static str> {
+    pub(super) fn wrong(&self, variant: &Variant) -> Option<&'static str> {
+        let is_strict = !variant.forgives_late;
         let told = |what| self.told & what != 0;
         let state = self.row.map(|row| row.state);
         let rules = [
             (self.effects > 1, "more than one effect"),
             (told(TOLD_OK) && self.effects == 0, "success told without effect"),
-            (told(TOLD_NOT_EXECUTED) && self.effects > 0, "not executed told, effect exists"),
+            (is_strict && told(TOLD_NOT_EXECUTED) && self.effects > 0, "not executed told, effect exists"),
             (told(TOLD_FAILED) && self.effects > 0, "failure told, effect exists"),
-            (told(CONTRADICTED), "verdict contradicted by evidence"),
+            (is_strict && told(CONTRADICTED), "verdict contradicted by evidence"),
             (told(WEAKER), "answer weaker than an earlier success"),
             (
                 matches!(state, Some(State::Succeeded(_))) && self.effects == 0,
                 "succeeded in the ledger, no effect",
             ),
             (
-                matches!(state, Some(State::NotExecuted(_))) && self.effects > 0,
+                is_strict && matches!(state, Some(State::NotExecuted(_))) && self.effects > 0,
                 "not executed in the ledger, effect exists",
             ),
         ];
         rules.into_iter().find_map(|(is_wrong, why)| is_wrong.then_some(why))
     }
 
-    /// Whether the operation is decided, or a person is called, or there is none.
+    /// Whether the operation is decided as it is, or a person is called, or there is none.
     pub(super) fn is_at_rest(&self) -> bool {
-        self.row.is_none_or(|row| row.state.is_decided() || matches!(row.state, State::Attention(_)))
+        self.row.is_none_or(|row| match row.state {
+            State::NotExecuted(_) => self.effects == 0,
+            state => state.is_decided() || matches!(state, State::Attention(_)),
+        })
     }
 }

@@ -2,7 +2,7 @@
 
 use backstop_engine::operation::{ClientKey, Epoch, Fence, OperationId, Record, Scope};
 use backstop_engine::time::{Mono, Wall};
-use backstop_store::ledger::{Filter, HistoryEvent, MemoryRows, Rows, RowsError};
+use backstop_store::ledger::{Filter, HistoryEvent, MemoryRows, Rows, RowsError, SecondLooks};
 
 #[derive(Debug, Default)]
 pub(super) struct FullRows {
@@ -95,6 +95,10 @@ impl Rows for FullRows {
         most: usize,
     ) -> Result<Vec<Record>, RowsError> {
         self.rows.decided_before(route, at, has_content, most)
+    }
+
+    fn absent(&mut self, route: &str, which: &SecondLooks) -> Result<Vec<Record>, RowsError> {
+        self.rows.absent(route, which)
     }
 
     fn open_before(&mut self, epoch: Epoch, most: usize) -> Result<Vec<Record>, RowsError> {
