@@ -83,7 +83,7 @@ impl Page<'_> {
 }
 
 const fn is_no_dependencys(source: Source) -> bool {
-    matches!(source, Source::None | Source::Prepared | Source::Omitted | Source::Authorizer)
+    matches!(source, Source::None | Source::Prepared | Source::Omitted | Source::Authorizer | Source::Ledger)
 }
 
 #[cfg(test)]

@@ -17,8 +17,8 @@ use backstop::operation::Successes;
 use backstop::operation::following::Following;
 use backstop_engine::operation::OperationId;
 use backstop_engine::time::Now;
-use backstop_store::ledger::LedgerOptions;
-use backstop_store::ledger::sqlite::{self, OpenError};
+use backstop_store::ledger::sqlite::{self, OpenError, SqliteRows};
+use backstop_store::ledger::{LedgerOptions, ThreadLedger};
 
 pub(crate) use backstop::operation::Operations;
 pub use key_file::KeyError;
@@ -57,7 +57,11 @@ pub(crate) fn open(folder: &Path, now: Now) -> Result<Operations, LedgerUnusable
     let secret = key_file::secret(folder)?;
     let entropy = u64::from_ne_bytes(key_file::random().map_err(LedgerUnusable::Random)?);
     let options = LedgerOptions { on_failed_disk: Arc::new(end_at_once), ..LedgerOptions::default() };
-    let ledger = sqlite::open(folder, options, entropy, now)?;
+    let mut rows = SqliteRows::open(folder, sqlite::RESERVE_BYTES)?;
+    if !rows.belongs_to(&secret.digest("ledger", []))? {
+        return Err(KeyError::OfAnother(folder.join(key_file::FILE_NAME)).into());
+    }
+    let ledger = ThreadLedger::open(Box::new(rows), options, entropy, now).map_err(OpenError::from)?;
     let (following, successes) = (Following::default(), Successes::default());
     Ok(Operations { ledger: Arc::new(ledger), secret, following, successes })
 }

@@ -116,7 +116,8 @@ pub trait Ledger: fmt::Debug + Send + Sync {
     /// The operation of a client's key. `None` if there is none in this scope. It wakes its verification, and begins nothing.
     fn find(&self, scope: Scope, key: ClientKey, now: Now) -> Completion<Option<Box<Record>>>;
 
-    /// Claims up to `most` operations of a route whose status is to be asked for, those that are due longest first.
+    /// Claims up to `most` operations of a route whose status is to be asked for: those that were asked for least often first,
+    /// of equals those that are due longest. So operations that nobody can tell anything of keep no other waiting.
     /// `query_timeout` bounds each query, and with it the lease. By route, so that one whose upstream cannot be asked keeps
     /// nobody else waiting.
     fn claim(&self, route: &str, most: usize, query_timeout: Duration, now: Now) -> Completion<Claimed>;

@@ -163,7 +163,8 @@ pub fn asks_to_explain(headers: &HeaderMap) -> bool {
 pub(crate) fn prefers_async(headers: &HeaderMap) -> bool {
     headers.get_all(PREFER).into_iter().any(|value| {
         members(value.as_bytes(), b',', Quoted::String).any(|preference| {
-            let name = preference.split(|byte| matches!(byte, b';' | b'=')).next().unwrap_or_default();
+            // It has no value (RFC 7240 section 4.1), and with one it says something else.
+            let name = preference.split(|byte| *byte == b';').next().unwrap_or_default();
             name.trim_ascii().eq_ignore_ascii_case(b"respond-async")
         })
     })

@@ -38,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) waiters: Waiters,
     pub(crate) withdrawals: Withdrawals,
     pub(crate) budget: Budget,
+    /// Of requests that are held whole.
+    pub(crate) uploads: Budget,
     pub(crate) flights: Arc<Flights>,
 }
 
@@ -115,9 +117,10 @@ impl Backstop {
         clock.raise_high_water(copies.high_water_wall());
         let waiters = Waiters::of(&engine);
         let withdrawals = Withdrawals::default();
-        let budget = Budget::default();
+        let (budget, uploads) = (Budget::default(), Budget::default());
         let flights = Arc::new(Flights::new());
-        let shared = Shared { engine, clock, copies, speaker, waiters, withdrawals, budget, flights };
+        let shared =
+            Shared { engine, clock, copies, speaker, waiters, withdrawals, budget, uploads, flights };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -167,6 +170,7 @@ impl Backstop {
     /// with). Once they are used up, answers stream instead.
     pub fn set_buffer_memory(&self, limit_bytes: u64) {
         self.shared.budget.set(limit_bytes);
+        self.shared.uploads.set(limit_bytes / 2);
     }
 
     /// What is held back now.
@@ -273,9 +277,10 @@ fn fingerprint(class: &RouteClass, asked: &str, also: &str) -> [u8; 8] {
 }
 
 impl ProtectedRoute {
-    /// A share of the memory for what is held back, with nothing held yet.
+    /// A share of the memory for requests that are held whole, with nothing held yet. It is apart from that for answers: who
+    /// fills it keeps no answer from being read.
     pub fn hold(&self) -> Held {
-        self.inner.shared.budget.hold()
+        self.inner.shared.uploads.hold()
     }
 
     /// The route's rules, limits and counters.

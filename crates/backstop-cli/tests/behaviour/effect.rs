@@ -248,3 +248,111 @@ fn an_answer_too_large_to_keep_is_still_an_outcome() {
         assert_eq!(bank.received(), 2);
     });
 }
+
+/// RFC 9110 section 15.3.5: an answer without content is whole with its head.
+#[test]
+fn a_success_without_content_is_passed_on() {
+    run(async {
+        let contract =
+            "outcome = { succeeded = [{ status = [200, 201, 204] }], refused = [{ status = 402 }] }";
+        let bank = Bank::with(contract).await;
+        for (key, status) in [("k-204", 204), ("k-201", 201), ("k-402", 402)] {
+            bank.says(Answer::new(status));
+            let first = bank.pay(key).await;
+            assert_eq!((first.status(), first.header("idempotent-replayed")), (status, None));
+            let again = bank.pay(key).await;
+            assert_eq!((again.status(), again.header("idempotent-replayed")), (status, Some("true")));
+            assert_eq!(again.text(), "");
+        }
+        assert_eq!(bank.received(), 3);
+    });
+}
+
+/// What a service that reads `Idempotency_Key` as `Idempotency-Key` would take for the key goes no further, and a coded answer,
+/// which nobody could look into, is not asked for.
+#[test]
+fn what_looks_like_an_operations_field_goes_no_further() {
+    run(async {
+        let bank = Bank::with("send = { header = \"x-operation\", as = \"derived\" }").await;
+        let disguised = [
+            ("Idempotency_Key", "evil"),
+            ("X_Tenant", "bob"),
+            ("X_Operation", "evil"),
+            ("Accept-Encoding", "gzip"),
+        ];
+        assert_eq!(bank.pay_with("k-1", &disguised, TEN).await.status(), 201);
+        let sent = &bank.origin.requests()[0];
+        for name in ["idempotency_key", "x_tenant", "x_operation"] {
+            assert_eq!(sent.header(name), None, "{name}");
+        }
+        assert_eq!(sent.header("x-tenant"), Some("ana"));
+        assert_eq!(sent.header("accept-encoding"), Some("identity"));
+    });
+}
+
+/// The service sees the host, so a request to another one is another request.
+#[test]
+fn another_host_is_another_request() {
+    run(async {
+        let bank = Bank::open().await;
+        assert_eq!(bank.pay_with("k-1", &[("Host", "a.example")], TEN).await.status(), 201);
+        assert_eq!(bank.pay_with("k-1", &[("Host", "A.example:80")], TEN).await.status(), 201);
+        assert_eq!(bank.pay_with("k-1", &[("Host", "b.example")], TEN).await.status(), 422);
+        assert_eq!(bank.received(), 1);
+    });
+}
+
+/// A page that may read the first answer may read what is told instead of one; else it would see an error of the network, and begin
+/// anew.
+#[test]
+fn a_named_page_may_read_what_the_ledger_says() {
+    run(async {
+        let bank = Bank::with("cors = { origins = [\"https://shop.example\"] }").await;
+        let page = [("Origin", "https://shop.example")];
+        assert_eq!(bank.pay_with("k-1", &page, TEN).await.status(), 201);
+        let replay = bank.pay_with("k-1", &page, TEN).await;
+        let reused = bank.pay_with("k-1", &page, b"{}").await;
+        bank.says(Behaviour::close());
+        let lost = bank.pay_with("k-2", &page, TEN).await;
+        let fields: Vec<_> = ANA.iter().chain(&page).copied().collect();
+        let look = bank.gateway.get(lost.header("location").unwrap(), &fields).await;
+        for (answer, status) in [(&replay, 201), (&reused, 422), (&lost, 502), (&look, 200)] {
+            assert_eq!(answer.status(), status);
+            let allowed = answer.header("access-control-allow-origin");
+            assert_eq!(allowed, Some("https://shop.example"), "{status}");
+        }
+    });
+}
+
+/// Requests that never end take memory of their own: what they leave nothing of is refused before it is begun.
+#[test]
+fn uploads_that_never_end_make_no_outcome_unknown() {
+    run(async {
+        let bank = Bank::of(|origin| policy(origin, "").gateway("buffer_memory = \"4 MiB\"")).await;
+        let mut uploads = Vec::new();
+        for _ in 0..8 {
+            let mut upload = backstop_lab::client::Connection::open(bank.gateway.addr).await.unwrap();
+            let head = format!(
+                "POST {PAY} HTTP/1.1\r\nHost: x\r\nX-Tenant: eve\r\nIdempotency-Key: e\r\nContent-Length: 262144\r\n\r\n"
+            );
+            upload.send(head.as_bytes()).await.unwrap();
+            upload.send(&vec![b' '; 262_143]).await.unwrap();
+            uploads.push(upload);
+        }
+        let refused = async {
+            loop {
+                let answer = bank.pay("k-1").await;
+                if answer.status() == 503 {
+                    return answer;
+                }
+                assert_eq!(answer.status(), 201);
+            }
+        };
+        let refused = tokio::time::timeout(BOUND, refused).await.expect("they are read");
+        assert_eq!(problem(&refused), "capacity");
+        drop(uploads);
+        let paid = async { while bank.pay("k-2").await.status() != 201 {} };
+        tokio::time::timeout(BOUND, paid).await.expect("their memory comes back");
+        assert_eq!(bank.received(), bank.origin.requests().len() as u64);
+    });
+}

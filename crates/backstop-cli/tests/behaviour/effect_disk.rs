@@ -131,6 +131,14 @@ fn a_ledger_that_cannot_be_used_is_said_before_anything_is_served() {
         assert!(keyless.contains("ledger.key") && keyless.contains("backup"), "{keyless}");
         let half = run_in(&folder(), &|data| std::fs::write(data.join("ledger.key"), [1; 5]).unwrap());
         assert!(half.contains("32 bytes"), "{half}");
+        let data = bank.gateway.folder().join("backstop-data");
+        let anothers = run_in(&folder(), &|other| {
+            std::fs::write(other.join("ledger.key"), [1; 32]).unwrap();
+            std::fs::copy(data.join("ledger.sqlite"), other.join("ledger.sqlite")).unwrap();
+            let _all_of_it_may_be_in_the_log =
+                std::fs::copy(data.join("ledger.sqlite-wal"), other.join("ledger.sqlite-wal"));
+        });
+        assert!(anothers.contains("ledger.key") && anothers.contains("one backup"), "{anothers}");
         let in_the_way = run_in(&folder(), &|data| {
             std::fs::remove_dir(data).unwrap();
             std::fs::write(data, b"a file").unwrap();

@@ -152,7 +152,7 @@ impl Flow {
     }
 
     /// The answer goes to the client as it comes.
-    pub(super) fn pass(&mut self, attempt: AttemptId, head: HeadFacts, now: Mono) -> Answer {
+    fn pass(&mut self, attempt: AttemptId, head: HeadFacts, now: Mono) -> Answer {
         if let Some(failure) = Failure::of_status(head.status, &self.route().rules) {
             self.count_failure(failure, Some(head), now);
             return self.as_it_is(attempt, head, None);

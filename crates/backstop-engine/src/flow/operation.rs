@@ -35,7 +35,7 @@ use super::{Account, Answer, AttemptId, BodyFacts, CopyAction, Flow, HeadFacts, 
 /// What came of the one forward, to be written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Came {
-    /// A whole answer, or one too large to be held back: what it proves is the contract's.
+    /// A whole answer: what it proves is the contract's.
     Answered(AttemptId),
     /// No answer that could prove anything.
     Unknown(Doubt),
@@ -104,7 +104,6 @@ pub enum Recorded {
 pub(super) struct Waiting {
     attempt: AttemptId,
     head: HeadFacts,
-    streams: bool,
 }
 
 impl Came {
@@ -184,9 +183,13 @@ impl Flow {
                 let (came, cause) = (Came::Unknown(Doubt::Incomplete), Some(Cause::Failed(failure)));
                 State::AwaitRecorded { came, answer: None, cause }
             }
+            // What is not here whole proves nothing; and it may break off yet.
             BodyFacts::TooLarge => {
-                let answer = Some(Waiting { attempt, head, streams: true });
-                State::AwaitRecorded { came: Came::Answered(attempt), answer, cause: None }
+                if Failure::of_status(head.status, &self.route().rules).is_none() {
+                    self.dependency().tally.answer();
+                    self.ended(false, false, now);
+                }
+                State::AwaitRecorded { came: Came::Unknown(Doubt::Unmatched), answer: None, cause: None }
             }
             BodyFacts::Whole { .. } => self.operation_answered(attempt, head, now),
         }
@@ -197,7 +200,7 @@ impl Flow {
             self.dependency().tally.answer();
             self.ended(is_well(head.status), pays(head.status), now);
         }
-        let answer = Some(Waiting { attempt, head, streams: false });
+        let answer = Some(Waiting { attempt, head });
         State::AwaitRecorded { came: Came::Answered(attempt), answer, cause: None }
     }
 
@@ -221,7 +224,7 @@ impl Flow {
     }
 
     /// What came of it was written down, or was not in time.
-    pub(super) fn recorded(&mut self, recorded: Recorded, now: Mono) {
+    pub(super) fn recorded(&mut self, recorded: Recorded) {
         let State::AwaitRecorded { answer, cause, .. } = self.state else { return };
         let known = match recorded {
             Recorded::Durable(known) => Some(known),
@@ -229,15 +232,9 @@ impl Flow {
             Recorded::Nothing => None,
         };
         self.state = State::Answer(match (known, answer) {
-            (Some(Known { telling: Telling::Answered(_), .. }), Some(waiting)) => {
-                self.passed_on(waiting, now)
-            }
+            (Some(Known { telling: Telling::Answered(_), .. }), Some(waiting)) => self.passed_on(waiting),
             (known, waiting) => {
                 let received = waiting.map(|waiting| waiting.head.status);
-                if waiting.is_some_and(|waiting| waiting.streams) {
-                    self.dependency().tally.answer();
-                    self.ended(false, false, now);
-                }
                 match known {
                     Some(known) => self.told(known, false, cause, received),
                     None => {
@@ -249,10 +246,11 @@ impl Flow {
         });
     }
 
-    fn passed_on(&mut self, waiting: Waiting, now: Mono) -> Answer {
-        let Waiting { attempt, head, streams } = waiting;
-        if streams {
-            return self.pass(attempt, head, now);
+    fn passed_on(&self, waiting: Waiting) -> Answer {
+        let Waiting { attempt, head } = waiting;
+        if !head.has_body {
+            // Its head is all of it, and nothing was collected.
+            return self.as_it_is(attempt, head, None);
         }
         collected(attempt, self.account_of(head), self.copy_after(head))
     }

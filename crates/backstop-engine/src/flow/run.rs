@@ -105,7 +105,7 @@ impl Flow {
                 self.state = self.again(known);
             }
             Event::Consulted(known) => self.consulted(known),
-            Event::Recorded(recorded) => self.recorded(recorded, now.mono),
+            Event::Recorded(recorded) => self.recorded(recorded),
             Event::Body { attempt, body } if self.is_current(attempt) => match self.state {
                 State::AwaitBody { head, .. } => self.state = self.body(attempt, head, body, now.mono),
                 _ => self.late(),

@@ -26,6 +26,13 @@ pub enum KeyError {
         .0.display()
     )]
     Missing(PathBuf),
+    /// It is another ledger's.
+    #[error(
+        "{}: not the key that the ledger beside it was written with, so every operation in it would be executed again; restore \
+         both from one backup, or move the ledger away to begin a new one",
+        .0.display()
+    )]
+    OfAnother(PathBuf),
     /// It is not what was written.
     #[error("{}: not {BYTES} bytes long; restore it from the backup that the ledger is from", .0.display())]
     Damaged(PathBuf),

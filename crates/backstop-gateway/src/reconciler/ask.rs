@@ -173,7 +173,10 @@ pub(super) async fn operation(mut place: Place, claim: Claim, request: Request<F
         (Said::Failed, _) => asked.failed(),
         (Said::Mismatch, _) => asked.mismatch(next),
         (Said::Absent, Some(standing)) => {
-            let rule = route.asking.as_ref().and_then(|asking| asking.absence);
+            // Whether the service knows a key by its quotes or without them nobody has seen: that it does not know it so says nothing.
+            let is_quoted =
+                asked.record().identity.upstream_id.as_deref().is_some_and(|id| id.starts_with(b"\""));
+            let rule = route.asking.as_ref().and_then(|asking| asking.absence).filter(|_| !is_quoted);
             asked.absent(rule, standing, next)
         }
         (Said::Absent | Said::Pending | Said::Nothing(_), _) => asked.inconclusive(next),

@@ -269,7 +269,11 @@ impl Asking {
     /// The question about one operation; `None` if its id cannot be asked for.
     fn request(&self, upstream_id: &[u8]) -> Option<Request<Full<Bytes>>> {
         let mut path = self.rules.before_key.to_string();
-        upstream_id.iter().for_each(|byte| encode(*byte, &mut path));
+        // A segment of dots alone would be a step to another resource (RFC 3986 section 5.2.4).
+        let is_a_step = matches!(upstream_id, b"." | b"..");
+        for byte in upstream_id {
+            if is_a_step { path.push_str("%2E") } else { encode(*byte, &mut path) }
+        }
         path.push_str(&self.rules.after_key);
         let mut request = Request::new(Full::default());
         *request.method_mut() = Method::GET;

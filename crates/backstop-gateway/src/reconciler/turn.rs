@@ -110,6 +110,12 @@ impl Turns {
             .collect();
         for name in known {
             if routes.iter().all(|route| route.name != name) {
+                tracing::warn!(
+                    target: "backstop::operations",
+                    route = &*name,
+                    "the ledger has operations of a route that the policy does not name: nobody can ask for their status, and if it \
+                     was renamed, every key of it is a new one and would be executed again"
+                );
                 routes.push(Rc::new(Route::gone(name)));
                 retentions.push(Retention { content, tombstone, ..Retention::default() });
             }

@@ -144,7 +144,7 @@ impl Rows for MemoryRows {
         let mut due = self.kept().all(usize::MAX, |record| {
             *record.identity.route == *route && record.progress.due().is_some_and(|due| due <= at)
         });
-        due.sort_by_key(|record| record.progress.due());
+        due.sort_by_key(|record| (record.progress.parts().asked, record.progress.due()));
         due.truncate(most);
         Ok(due)
     }

@@ -98,7 +98,8 @@ pub trait Rows: fmt::Debug + Send {
     /// The history of a record, oldest first.
     fn history(&mut self, id: OperationId) -> Result<Vec<HistoryEvent>, RowsError>;
 
-    /// Records of a route that are due at this moment, those that are due longest first; of equals by name.
+    /// Records of a route that are due at this moment: those that were asked for least often first, of equals those that are due
+    /// longest, and then by name.
     fn due(&mut self, route: &str, at: Mono, most: usize) -> Result<Vec<Record>, RowsError>;
 
     /// Since when the record that is due longest is due.

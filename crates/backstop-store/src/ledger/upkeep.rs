@@ -38,7 +38,7 @@ pub struct Swept {
 /// What was claimed of one route.
 #[derive(Debug, Default)]
 pub struct Claimed {
-    /// The rights to ask, those that were due longest first.
+    /// The rights to ask, those that were asked for least often first, of equals those that were due longest.
     pub claims: Vec<Claim>,
     /// When the oldest status query of the route that nobody has claimed became due, or will.
     pub oldest_due: Option<Mono>,

@@ -47,6 +47,7 @@ pub fn ledger_contract(backend: &mut dyn LedgerBackend) {
         overtaken,
         contradictions,
         one_claim,
+        least_asked_first,
         woken,
         persons,
         listed,
@@ -238,6 +239,21 @@ fn one_claim(backend: &mut dyn LedgerBackend) {
         assert!(recorded.is_ok_and(|recorded| is_by(direct(&recorded), EvidenceKind::Status)));
     }
     assert!(claim(10, now(1000)).is_empty());
+}
+
+/// What was asked for in vain keeps nothing waiting that was not asked for yet, however long it has been due.
+fn least_asked_first(backend: &mut dyn LedgerBackend) {
+    let ledger = backend.fresh(now(0));
+    let at_once = Schedule::default().draw(0);
+    let claim = |at| ledger.claim(ROUTE, 1, Duration::from_secs(2), at).wait().unwrap_or_default().claims;
+    unknown(&*ledger, 1, now(1), at_once);
+    for claim in claim(now(10)) {
+        let recorded = ledger.record(claim.ask(now(10).mono).inconclusive(at_once), now(11)).wait();
+        assert!(matches!(recorded, Ok(Recorded::Changed { .. })));
+    }
+    unknown(&*ledger, 2, now(12), at_once);
+    let ids: Vec<_> = claim(now(20)).iter().map(|claim| claim.record().identity.id).collect();
+    assert_eq!(ids, [intent(2).id]);
 }
 
 /// The same client again makes the next query come sooner.

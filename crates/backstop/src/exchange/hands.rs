@@ -23,13 +23,14 @@ use http_body::Body;
 
 use crate::authorize::Verdict;
 use crate::body::{Collected, Prefix, collect};
-use crate::budget::Held;
+use crate::budget::{Budget, Held};
 use crate::concern::Concern;
 use crate::correct::Form;
 use crate::driver::Hands;
 use crate::fields::{BACKSTOP_ATTEMPT, degraded};
 use crate::fill::{Brought, Fill};
 use crate::flights::{Lead, Watch};
+use crate::json::is_one_value;
 use crate::keep;
 use crate::protected::ProtectedRoute;
 use crate::request::{Read, method, part_text};
@@ -396,7 +397,10 @@ where
     async fn collect(&mut self, attempt: AttemptId, limit_bytes: u64) -> Event {
         let answer = std::mem::replace(&mut self.answer, Answer::None);
         let Answer::Streaming { head, body, .. } = answer else { return Event::TimeUp(None) };
-        match collect(body, limit_bytes, &self.route.inner.shared.budget).await {
+        // The answer to what was forwarded is read whatever else is held: how many there are is bounded by their places.
+        let (shared, own) = (&self.route.inner.shared.budget, Budget::default());
+        let budget = if self.operation.is_some() { &own } else { shared };
+        match collect(body, limit_bytes, budget).await {
             Ok(Collected::Whole { body, trailers, held }) => {
                 let facts = self.body_facts(&head, &body);
                 self.answer = Answer::Whole { head, body, trailers, held };
@@ -426,7 +430,11 @@ where
         };
         let answered = match &self.answer {
             Answer::Whole { head, body, .. } => {
-                Some(Answered { status: head.status.as_u16(), headers: &head.headers, content: Some(body) })
+                // Where the end of the connection is its end, only its form tells whether it is whole.
+                let framing = head.extensions.get().copied().unwrap_or(Framing::Delimited);
+                let is_whole = framing == Framing::Delimited || is_one_value(body);
+                let content = is_whole.then_some(&body[..]);
+                Some(Answered { status: head.status.as_u16(), headers: &head.headers, content })
             }
             Answer::Streaming { head, .. } => {
                 // Without content its head is all of it.

@@ -16,7 +16,7 @@ use backstop_engine::policy::effect::{EffectRules, StoredBody};
 use backstop_store::ledger::checkpoint::{Checkpoint, pass};
 use backstop_store::ledger::redact::Keep;
 use backstop_store::ledger::{self, Begun, LedgerError};
-use http::header::HeaderName;
+use http::header::{CONTENT_ENCODING, HeaderName};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
 use tokio::sync::oneshot;
@@ -217,7 +217,9 @@ impl Operation {
                 let Some(Answered { status, headers, content }) = answered else {
                     return Some(forwarding.unknown(Doubt::Incomplete, first));
                 };
-                let keep = || keep(rules).of(status, headers, content);
+                // Without the field that says how it is coded it would be another answer.
+                let is_plain = !headers.contains_key(CONTENT_ENCODING);
+                let keep = || keep(rules).of(status, headers, content.filter(|_| is_plain));
                 match proof(&rules.outcome, status, content) {
                     Proof::Succeeded => {
                         self.meant = Telling::Answered(status);

@@ -136,7 +136,7 @@ where
             self.describe_cause(response.headers_mut(), &account);
         }
         // Of a normal answer too that is not the dependency's.
-        if !normal || account.source == Source::Authorizer {
+        if !normal || matches!(account.source, Source::Authorizer | Source::Ledger) {
             response.extensions_mut().insert(account);
         }
     }

@@ -1,6 +1,6 @@
 //! What makes two requests with one key the same request.
 //!
-//! Method, path, query, media type and content. JSON content is compared by what it says: names in any order, white space
+//! Method, host, path, query, media type, coding and content. JSON content is compared by what it says: names in any order, white space
 //! of any kind; but numbers by their text, because `9007199254740993` and `9007199254740992` are one number to many
 //! parsers, and `1` and `1.0` are one to some. A text in which a name stands twice says two things and is refused. Other
 //! content is compared byte by byte.
@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use backstop_engine::policy::effect;
-use http::header::CONTENT_TYPE;
+use http::HeaderValue;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderName};
 use http::request::Parts;
 use serde::Deserializer;
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
@@ -21,7 +22,7 @@ use crate::canonical;
 use crate::json::unescaped;
 
 /// Deeper values are compared by their text as a whole: looking into each level costs another pass over it.
-const DEPTH: usize = 32;
+const DEPTH: usize = 16;
 
 /// A name stands twice in one object of the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,18 +36,27 @@ pub fn parts<'a>(
     rules: &effect::Fingerprint,
     head: &'a Parts,
     content: &'a [u8],
-) -> Result<[Cow<'a, [u8]>; 5], SaidTwice> {
-    let media_type = head.headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
-    let content = match Json::of(content) {
-        Some(json) if !content.is_empty() => Cow::Owned(said(rules, json)?),
-        _ => Cow::Borrowed(content),
+) -> Result<[Cow<'a, [u8]>; 8], SaidTwice> {
+    let lines = |name: HeaderName| {
+        let values: Vec<&[u8]> = head.headers.get_all(name).into_iter().map(HeaderValue::as_bytes).collect();
+        values.join(&b'\n')
     };
+    // What is compared by what it says is never the same as what is compared byte by byte.
+    let (kind, content): (&[u8], Cow<'a, [u8]>) = match Json::of(content) {
+        Some(json) => (b"json", Cow::Owned(said(rules, json)?)),
+        None => (b"bytes", Cow::Borrowed(content)),
+    };
+    let named = head.headers.get(HOST).and_then(|host| host.to_str().ok());
+    let host = head.uri.authority().map(|authority| authority.as_str()).or(named).unwrap_or_default();
     let path = canonical::escapes(head.uri.path()).into_owned().into_bytes();
     Ok([
         head.method.as_str().as_bytes().into(),
         path.into(),
-        query(head.uri.query().unwrap_or_default()).into_bytes().into(),
-        essence(media_type).into(),
+        query(&canonical::escapes(head.uri.query().unwrap_or_default())).into_bytes().into(),
+        canonical::host(host).into_bytes().into(),
+        essence(&lines(CONTENT_TYPE)).into(),
+        lines(CONTENT_ENCODING).into(),
+        kind.into(),
         content,
     ])
 }
@@ -58,9 +68,11 @@ fn query(query: &str) -> String {
     members.join("&")
 }
 
-/// A media type without white space, in lower case.
+/// A media type in lower case, its parameters as they came: the boundary of parts is told apart by case.
 fn essence(media_type: &[u8]) -> Vec<u8> {
-    media_type.iter().filter(|byte| !byte.is_ascii_whitespace()).map(u8::to_ascii_lowercase).collect()
+    let end = media_type.iter().position(|byte| *byte == b';').unwrap_or(media_type.len());
+    let (essence, parameters) = media_type.split_at(end);
+    [&essence.trim_ascii().to_ascii_lowercase(), parameters].concat()
 }
 
 /// What a JSON text says, in one form.
@@ -111,7 +123,11 @@ fn write(text: &str, ignored: &[&[String]], depth: usize, out: &mut Vec<u8>) -> 
         Some(b'"') => {
             match serde_json::from_str::<String>(text) {
                 Ok(string) => string_to(&string, out),
-                Err(_) => out.extend_from_slice(text.as_bytes()),
+                // What has no form (half of a surrogate pair) is itself, and no string's form.
+                Err(_) => {
+                    out.push(b'\'');
+                    out.extend_from_slice(text.as_bytes());
+                }
             }
             Ok(())
         }

@@ -55,6 +55,10 @@ fn whatever_says_something_else_is_another_request() {
         "",
         "a=1",
         "a=1 ",
+        r#"{"1:a:1,}"#,
+        r#""7:\ud800""#,
+        r#""\ud800""#,
+        r#""\\ud800""#,
     ];
     for (at, one) in different.iter().enumerate() {
         for other in different.iter().skip(at + 1) {
@@ -85,10 +89,14 @@ fn target_query_and_media_type_are_part_of_what_is_asked() {
         ("/pay/7?a=1&b=2&dry_run=true", "application/json"),
         ("/pay/7?a=2&b=2", "application/json"),
         ("/pay/7?a=1&b=2", "text/plain"),
+        ("http://other.example/pay/7?a=1&b=2", "application/json"),
+        ("/pay/7?a=1&b=2", "application/json;v=A"),
     ] {
         assert_ne!(at(target, media_type), one, "{target} {media_type}");
     }
+    assert_ne!(at("/pay", "multipart/mixed;boundary=a"), at("/pay", "multipart/mixed;boundary=A"));
     // Which of two members of one name comes first may matter to whoever reads them.
+    assert_ne!(at("/pay?a=1&%61=2", "x/y"), at("/pay?%61=2&a=1", "x/y"));
     assert_ne!(at("/pay?a=1&a=2", "x/y"), at("/pay?a=2&a=1", "x/y"));
 }
 

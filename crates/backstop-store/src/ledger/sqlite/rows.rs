@@ -11,6 +11,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use super::encode::{COLUMNS, moment, number, pairs, record};
 use super::lock::{FolderLock, failed};
 use super::reserve::Reserve;
+use super::schema::OWNER;
 use super::{OpenError, file};
 use crate::ledger::history::{Actor, HistoryEvent, Resolution};
 use crate::ledger::rows::{Filter, Rows, RowsError, SecondLooks};
@@ -46,6 +47,18 @@ impl SqliteRows {
         connection.set_prepared_statement_cache_capacity(64);
         let reserve = Reserve::new(folder, reserve_bytes);
         Ok(Self { connection, path, reserve, rows: 0, commits: 0, _lock: lock })
+    }
+
+    /// Whether this ledger was written with the secret of this digest. A new one is from now on.
+    ///
+    /// # Errors
+    /// If the file cannot be read or written.
+    pub fn belongs_to(&mut self, digest: &[u8; 32]) -> Result<bool, OpenError> {
+        let asked = self.connection.execute_batch(OWNER).and_then(|()| {
+            self.connection.execute("INSERT OR IGNORE INTO owner VALUES (1, ?1)", [&digest[..]])?;
+            self.connection.query_row("SELECT digest = ?1 FROM owner", [&digest[..]], |row| row.get(0))
+        });
+        asked.map_err(|error| self.error(&error).into())
     }
 
     /// Forbids the file to grow beyond so many pages of 4 KiB: as if the disk were full then.
@@ -285,7 +298,7 @@ impl Rows for SqliteRows {
 
     fn due(&mut self, route: &str, at: Mono, most: usize) -> Result<Vec<Record>, RowsError> {
         self.records(
-            "WHERE route = ?1 AND due <= ?2 ORDER BY due, id LIMIT ?3",
+            "WHERE route = ?1 AND due <= ?2 ORDER BY asked, due, id LIMIT ?3",
             params![route, moment(at), most as i64],
         )
     }

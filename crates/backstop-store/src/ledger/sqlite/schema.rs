@@ -61,3 +61,8 @@ CREATE INDEX history_of ON history (operation);
 /// An index that files of this format may lack, because they were made before anybody needed it.
 pub(super) const LATER_INDEX: &str = "CREATE INDEX IF NOT EXISTS operations_absent ON operations (route, id, created) \
     WHERE state = 'not_executed' AND why = 'absent'";
+
+/// With which secret the digests of this ledger were made, as a digest itself.
+pub(super) const OWNER: &str = "
+CREATE TABLE IF NOT EXISTS owner (one INTEGER PRIMARY KEY CHECK (one = 1), digest BLOB NOT NULL) STRICT;
+";
