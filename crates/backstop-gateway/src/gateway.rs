@@ -11,7 +11,6 @@ use std::time::Duration;
 use backstop::clock::Clock;
 use backstop::fields::Speaker;
 use backstop::{Backstop, SetupError};
-use backstop_engine::policy::effect::{EffectRules, KeySource, Scope};
 use backstop_engine::policy::{KeyPart, RouteClass, RouteId};
 use backstop_policy::{AuthorizerSettings, DependencySettings, HostHeader, Loaded, RouteSettings};
 use backstop_store::{Copies, OpenReport, StoreOptions};
@@ -411,23 +410,9 @@ fn keyed(class: &RouteClass) -> Arc<[HeaderName]> {
         _ => class.read().map_or(&[][..], |read| &read.languages),
     };
     let language = (!languages.is_empty()).then_some(ACCEPT_LANGUAGE);
-    let of_effect = class.effect().into_iter().flat_map(effect_fields);
+    let of_effect = class.effect().into_iter().flat_map(operations::fields);
     let of_effect = of_effect.filter_map(|name| HeaderName::from_bytes(name.as_bytes()).ok());
     parts.filter_map(name).chain(language).chain(of_effect).collect()
-}
-
-/// The fields by which an operation is told, to us and to its upstream.
-fn effect_fields(rules: &EffectRules) -> Vec<&str> {
-    let mut names = vec![&*rules.send.header];
-    if let KeySource::Header(name) = &rules.key {
-        names.push(name);
-    }
-    if let Scope::Header(name) = &rules.scope {
-        names.push(name);
-    }
-    let absence = rules.verification.as_ref().and_then(|verification| verification.absence.as_ref());
-    names.extend(absence.and_then(|absence| absence.not_after.as_deref()));
-    names
 }
 
 /// What the dependencies that name a probe are probed with.

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use backstop::operation::Successes;
 use backstop::operation::following::Following;
 use backstop_engine::operation::OperationId;
+use backstop_engine::policy::effect::{EffectRules, KeySource, Scope};
 use backstop_engine::time::Now;
 use backstop_store::ledger::sqlite::{self, OpenError, SqliteRows};
 use backstop_store::ledger::{LedgerOptions, ThreadLedger};
@@ -72,6 +73,20 @@ pub(crate) fn open(folder: &Path, now: Now) -> Result<Operations, LedgerUnusable
 /// If the system gives no random numbers.
 pub(crate) fn draw_id() -> std::io::Result<OperationId> {
     key_file::random().map(OperationId::from_bytes)
+}
+
+/// The fields by which an operation is told, to us and to its upstream.
+pub(crate) fn fields(rules: &EffectRules) -> Vec<&str> {
+    let mut names = vec![&*rules.send.header];
+    if let KeySource::Header(name) = &rules.key {
+        names.push(name);
+    }
+    if let Scope::Header(name) = &rules.scope {
+        names.push(name);
+    }
+    let absence = rules.verification.as_ref().and_then(|verification| verification.absence.as_ref());
+    names.extend(absence.and_then(|absence| absence.not_after.as_deref()));
+    names
 }
 
 /// After a failed sync nobody knows what the disk holds: nothing may be acknowledged any more, by anyone in this process.

@@ -53,7 +53,7 @@ pub fn parts<'a>(
         head.method.as_str().as_bytes().into(),
         path.into(),
         query(&canonical::escapes(head.uri.query().unwrap_or_default())).into_bytes().into(),
-        canonical::host(host).into_bytes().into(),
+        canonical::without_port(&canonical::host(host)).0.to_owned().into_bytes().into(),
         essence(&lines(CONTENT_TYPE)).into(),
         lines(CONTENT_ENCODING).into(),
         kind.into(),
