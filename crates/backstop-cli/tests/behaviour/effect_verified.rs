@@ -255,3 +255,46 @@ fn a_status_that_cannot_be_had_decides_nothing() {
         }
     });
 }
+
+/// The full rule of absence, and a service that executes the payment long after it said that there is none: what was told is not
+/// taken back in silence, a person is called.
+#[test]
+fn a_payment_that_comes_after_it_was_not_executed_calls_a_person() {
+    run(async {
+        let rule = r#"absence = { settle = "2s", confirmations = 2, spacing = "1s", verdict = "not_executed", calibrate = { sample = "100%", must_see_within = "2s" } }"#;
+        let shop = Shop::open(rule).await;
+        let mut hand = shop.gateway.hand();
+        let gate = Gate::new();
+        let fault = Fault::lost_and_late(Then::Reset, When::Opened(gate.clone()));
+        shop.payments.fail(Which::key("late"), fault);
+        let lost = shop.pay("late").await;
+        assert_eq!(lost.status(), 502);
+        // Others are known meanwhile: its credentials are good, and it shows what it did.
+        let mut number = 0;
+        let mut pass = async |state: &str, step: Duration| {
+            for _ in 0..400 {
+                number += 1;
+                assert_eq!(shop.pay(&format!("k-{number}")).await.status(), 201);
+                for _ in 0..10 {
+                    let look = shop.gateway.get(&address(&lost), &[("X-Tenant", "ana")]).await;
+                    if member(&look, "state") == state {
+                        return look;
+                    }
+                }
+                hand.advance(step);
+            }
+            panic!("never {state}: {:#?}", shop.gateway.log());
+        };
+        let decided = pass("not_executed", Duration::from_secs(1)).await;
+        assert_eq!((&*member(&decided, "why"), &*member(&decided, "retry")), ("absent", "same_key"));
+        let again = shop.pay("late").await;
+        assert_eq!((again.status(), &*problem(&again)), (409, "not-executed"));
+        gate.open();
+        shop.payments.wait_until(BOUND, |counts| counts.effects.get("late") == Some(&1)).await.unwrap();
+        let found = pass("needs_attention", Duration::from_secs(60)).await;
+        assert_eq!(member(&found, "why"), "contradicted");
+        let again = shop.pay("late").await;
+        assert_eq!((again.status(), &*problem(&again)), (409, "needs-attention"));
+        assert_eq!(shop.payments.forwards_of("late"), 1);
+    });
+}
