@@ -204,8 +204,11 @@ pub(crate) async fn handle(
         let arriving =
             operations::Arriving { route, rules, head, incoming, parameters, target, peer, number };
         let mut response = operations::answer(thread, arriving).await;
-        if let Some(page) = &page {
-            page.may_read(&mut response);
+        match (&page, response.body()) {
+            // What is refused before anything was decided is our own word.
+            (Some(page), Either::Right(_)) => page.apply(response.headers_mut()),
+            (Some(page), Either::Left(_)) => page.may_read(&mut response),
+            (None, _) => {}
         }
         return response;
     }

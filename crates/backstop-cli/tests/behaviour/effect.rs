@@ -312,11 +312,13 @@ fn a_named_page_may_read_what_the_ledger_says() {
         assert_eq!(bank.pay_with("k-1", &page, TEN).await.status(), 201);
         let replay = bank.pay_with("k-1", &page, TEN).await;
         let reused = bank.pay_with("k-1", &page, b"{}").await;
+        let keyless = bank.pay_with("", &page, TEN).await;
         bank.says(Behaviour::close());
         let lost = bank.pay_with("k-2", &page, TEN).await;
         let fields: Vec<_> = ANA.iter().chain(&page).copied().collect();
         let look = bank.gateway.get(lost.header("location").unwrap(), &fields).await;
-        for (answer, status) in [(&replay, 201), (&reused, 422), (&lost, 502), (&look, 200)] {
+        for (answer, status) in [(&replay, 201), (&reused, 422), (&keyless, 400), (&lost, 502), (&look, 200)]
+        {
             assert_eq!(answer.status(), status);
             let allowed = answer.header("access-control-allow-origin");
             assert_eq!(allowed, Some("https://shop.example"), "{status}");

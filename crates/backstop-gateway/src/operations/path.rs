@@ -15,7 +15,7 @@ use backstop_engine::flow::ClientFault;
 use backstop_engine::policy::effect::{EffectRules, Scope};
 use backstop_store::ledger::checkpoint::{Checkpoint, pass};
 use bytes::{Bytes, BytesMut};
-use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, TRAILER, TRANSFER_ENCODING};
+use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, EXPECT, TRAILER, TRANSFER_ENCODING};
 use http::{HeaderValue, Request, Response, Uri, request};
 use http_body_util::{BodyExt, Either};
 use hyper::body::{Body, Incoming};
@@ -67,6 +67,8 @@ pub(crate) async fn answer(thread: &Rc<Thread>, arriving: Arriving<'_>) -> Respo
     // It is sent with its length, and nothing can follow that.
     head.headers.remove(TRANSFER_ENCODING);
     head.headers.remove(TRAILER);
+    // It has been met: all of the content is here.
+    head.headers.remove(EXPECT);
     // A coded answer could not be looked into.
     head.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     if has_content {
