@@ -10,7 +10,8 @@
 //!    were late, or had no connection to spare, is no failure of its.
 //! 3. **Nothing is sent twice.** Another address, or another connection, is tried only when certainly no byte of the
 //!    request was written. Everything else is told to the engine, with [`Sent`] as the truth about it. What must be
-//!    sent once at most ([`Attempt::is_once`]) is not tried anew even then, and only on a fresh connection.
+//!    sent once at most ([`Attempt::is_once`]) is not tried anew even then. It goes on a connection of its own, opened for it
+//!    and closed after it: on one that others had, a second answer to their request could come in as the answer to this one.
 //! 4. **An answer ends where its framing says**, or it is a failure. Bytes after it are never a second answer.
 //! 5. **A connection rests only after a complete exchange**: the request sent wholly, the answer read to its end, both
 //!    sides willing. In every other case it is closed.
@@ -39,7 +40,6 @@ use std::convert::Infallible;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use backstop::clock::Clock;
 use backstop::upstream::{CallError, Progress, Upstream};
@@ -47,7 +47,8 @@ use backstop_engine::failure::{Cause, Failure, FailureKind, Phase, Sent};
 use backstop_engine::flow::Attempt;
 use backstop_engine::time::Mono;
 use backstop_store::ledger::checkpoint::{Checkpoint, pass};
-use http::{Request, Response};
+use http::header::CONNECTION;
+use http::{HeaderValue, Request, Response};
 
 use crate::tasks::Tasks;
 
@@ -61,10 +62,6 @@ use abandon::{Handed, Hold, Occupied};
 use counts::Tally;
 use exchange::Broken;
 use pool::{Shared, Shelf};
-
-/// A connection on which what must not be sent twice goes may have rested this long at most: one that rested longer is
-/// more often being closed by the other side just then, and whether that has read what was written is not known.
-const FRESH: Duration = Duration::from_secs(2);
 
 /// One dependency's connections, over all threads. Cheap to clone.
 ///
@@ -177,10 +174,13 @@ impl<B: RequestBody> Upstream<B> for Lane<B> {
         progress: &Progress,
     ) -> Result<Response<AnswerBody<B>>, CallError<Infallible>> {
         let Attempt { mut places, until, end, abandon_hold, is_once, .. } = attempt;
-        let fresh = is_once.then_some(FRESH);
         let (mut request, watch) = exchange::prepare(request);
+        if is_once {
+            // RFC 9112 section 9.6: who will send nothing more on a connection says so.
+            request.headers_mut().append(CONNECTION, HeaderValue::from_static("close"));
+        }
         loop {
-            let (lease, now) = self.lease(until, fresh, progress).await.map_err(|cause| match cause {
+            let (lease, now) = self.lease(until, is_once, progress).await.map_err(|cause| match cause {
                 Cause::Failed(failure) => CallError::Failed(failure),
                 Cause::NotAsked(reason) => CallError::NotAsked(reason),
             })?;
@@ -198,7 +198,7 @@ impl<B: RequestBody> Upstream<B> for Lane<B> {
             };
             let was_reused = occupied.lease.was_reused();
             match broken {
-                Broken::NotSent(again) if was_reused && !is_once => {
+                Broken::NotSent(again) if was_reused => {
                     occupied.lease.replace();
                     (request, places) = (*again, occupied.places);
                 }

@@ -1,5 +1,7 @@
 //! Operations with an effect: what their clients hear, whatever becomes of them, and that the service gets each of them once.
 
+use std::collections::{HashMap, HashSet};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use backstop_lab::origin::{Answer, Behaviour, Gate};
@@ -323,6 +325,39 @@ fn a_named_page_may_read_what_the_ledger_says() {
             let allowed = answer.header("access-control-allow-origin");
             assert_eq!(allowed, Some("https://shop.example"), "{status}");
         }
+    });
+}
+
+/// A service that is one answer behind: every request on a connection gets what the first one on it was to get, as where a second
+/// answer to that one came late. Each payment hears of itself alone, and no read is answered with a payment.
+#[test]
+fn a_second_answer_to_one_operation_is_nobody_elses() {
+    run(async {
+        let read = "match = \"GET /balance\"\ndependency = \"bank\"\ndeadline = \"2s\"\nin_flight = 60";
+        let bank = Bank::of(|origin| policy(origin, "").gateway("threads = 1").route("balance.direct", read)).await;
+        let first_on = Mutex::new(HashMap::new());
+        bank.says(Behaviour::from_fn(move |request| {
+            let asked = request.header("idempotency-key").unwrap_or("balance").to_owned();
+            let first = first_on.lock().unwrap().entry(request.connection).or_insert(asked).clone();
+            Answer::new(201)
+                .header("Content-Type", "application/json")
+                .body(format!(r#"{{"status":"paid","id":"{first}"}}"#))
+        }));
+        for round in 0..5 {
+            let key = format!("k-{round}");
+            let paid = bank.pay(&key).await;
+            assert_eq!((paid.status(), member(&paid, "id")), (201, key));
+            let balance = bank.gateway.get("/balance", &ANA).await;
+            assert_eq!(member(&balance, "id"), "balance");
+        }
+        // The service is really like that: reads share a connection, and payments share none.
+        let on = |method: &str| -> Vec<u64> {
+            let requests = bank.origin.requests();
+            requests.iter().filter(|one| one.method == method).map(|one| one.connection).collect()
+        };
+        let payments: HashSet<u64> = on("POST").into_iter().collect();
+        assert_eq!(payments.len(), 5);
+        assert!(on("GET").iter().all(|connection| *connection == on("GET")[0]));
     });
 }
 

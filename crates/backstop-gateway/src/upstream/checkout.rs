@@ -12,7 +12,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use backstop::upstream::Progress;
 use backstop_engine::failure::{Cause, Failure, FailureKind, NotAsked, Phase, Sent};
@@ -40,11 +39,11 @@ const UNKNOWN: Failure = Failure::new(FailureKind::Dns, Phase::Resolve, Sent::No
 impl<B: RequestBody> Lane<B> {
     /// A connection on which a request may be begun now, and what time it is now.
     ///
-    /// `fresh`: one that has rested longer will not do.
+    /// `alone`: one that nobody had before and nobody gets afterwards.
     pub(super) async fn lease(
         &self,
         until: Mono,
-        fresh: Option<Duration>,
+        alone: bool,
         progress: &Progress,
     ) -> Result<(Lease<B>, Mono), Cause> {
         let shared = self.shared();
@@ -60,11 +59,11 @@ impl<B: RequestBody> Lane<B> {
                 return Err(or_late(late));
             }
             let endpoint = shared.choose(&tried, now).ok_or(or_late(late))?;
-            let found = match shared.find(self.shelf(), endpoint, fresh, now) {
+            let found = match self.find(endpoint, alone, now) {
                 Some(found) => found,
                 None => {
                     late = NotAsked::PoolTimeout;
-                    let found = self.wait(endpoint, until, fresh, progress).await.ok_or(or_late(late))?;
+                    let found = self.wait(endpoint, until, alone, progress).await.ok_or(or_late(late))?;
                     now = shared.clock.mono();
                     found
                 }
@@ -73,7 +72,7 @@ impl<B: RequestBody> Lane<B> {
                 Found::Rested(connection) if now < until => {
                     return Ok((Lease::rested(connection, self), now));
                 }
-                Found::Place(place) if now < until => self.open(endpoint, place, until, progress).await,
+                Found::Place(place) if now < until => self.open(endpoint, place, alone, until, progress).await,
                 Found::Rested(connection) => {
                     self.rest(connection);
                     return Err(or_late(late));
@@ -98,12 +97,17 @@ impl<B: RequestBody> Lane<B> {
         }
     }
 
+    fn find(&self, endpoint: usize, alone: bool, now: Mono) -> Option<Found<B>> {
+        let shared = self.shared();
+        if alone { shared.find_place(now) } else { shared.find(self.shelf(), endpoint, now) }
+    }
+
     /// Waits for a connection of a call that has ended to be closed, or to go to rest. `None` if none did in time.
     async fn wait(
         &self,
         endpoint: usize,
         until: Mono,
-        fresh: Option<Duration>,
+        alone: bool,
         progress: &Progress,
     ) -> Option<Found<B>> {
         let shared = self.shared();
@@ -112,7 +116,7 @@ impl<B: RequestBody> Lane<B> {
         loop {
             let mut freed = pin!(waiting.freed());
             freed.as_mut().enable();
-            if let Some(found) = shared.find(self.shelf(), endpoint, fresh, shared.clock.mono()) {
+            if let Some(found) = self.find(endpoint, alone, shared.clock.mono()) {
                 return Some(found);
             }
             tokio::select! {
@@ -127,6 +131,7 @@ impl<B: RequestBody> Lane<B> {
         &self,
         endpoint: usize,
         place: Place,
+        alone: bool,
         until: Mono,
         progress: &Progress,
     ) -> Result<Lease<B>, Cause> {
@@ -144,7 +149,7 @@ impl<B: RequestBody> Lane<B> {
         let refused = Failure::new(FailureKind::Connect, Phase::Connect, Sent::No);
         let (link, task) = shared.protocol.open(stream, place).await.ok_or(Cause::Failed(refused))?;
         self.spawn(task);
-        Ok(Lease::opened(Connection { link, home: Arc::clone(self.shelf()), endpoint }, flight))
+        Ok(Lease::opened(Connection { link, home: Arc::clone(self.shelf()), endpoint }, flight, alone))
     }
 
     async fn resolve(&self, name: &Arc<Name>, progress: &Progress) -> Result<Arc<[SocketAddr]>, Failure> {

@@ -46,13 +46,15 @@ pub(super) struct Lease<B> {
     connection: Option<Connection<B>>,
     flight: Flight<B>,
     reused: bool,
+    /// Nobody else gets its connection afterwards.
+    alone: bool,
 }
 
 impl<B> Lease<B> {
     /// Of a connection that was just opened.
-    pub(super) fn opened(connection: Connection<B>, flight: Flight<B>) -> Self {
+    pub(super) fn opened(connection: Connection<B>, flight: Flight<B>, alone: bool) -> Self {
         add(&flight.lane.tally().opened);
-        Self { connection: Some(connection), flight, reused: false }
+        Self { connection: Some(connection), flight, reused: false, alone }
     }
 
     /// Of a connection that had rested.
@@ -63,7 +65,7 @@ impl<B> Lease<B> {
             add(&tally.stolen);
         }
         let flight = Flight::begin(lane, connection.endpoint);
-        Self { connection: Some(connection), flight, reused: true }
+        Self { connection: Some(connection), flight, reused: true, alone: false }
     }
 
     pub(super) fn was_reused(&self) -> bool {
@@ -115,7 +117,7 @@ impl<B> Lease<B> {
 impl<B: RequestBody> Lease<B> {
     /// The exchange is over, to the last byte of its answer.
     pub(super) fn finish(mut self, reusable: bool) {
-        if !reusable {
+        if self.alone || !reusable {
             return self.close_now(Closed::Answered);
         }
         let Some(connection) = self.connection.take() else { return };

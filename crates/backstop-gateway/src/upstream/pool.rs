@@ -6,11 +6,11 @@
 //! - Who needs a connection takes, in this order: one at rest on its own shelf that leads to the chosen address; a free
 //!   place, to open one; one at rest anywhere. Only the last looks at other threads' shelves. So no call is refused, and
 //!   none waits, while a connection rests somewhere or a place is free.
+//! - Who needs one of its own takes a free place; where there is none, one at rest is closed for its place.
 //! - The chosen address is the one with the least calls under way, those aside that could not be connected to just now.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Duration;
 
 use backstop::clock::Clock;
 use backstop_engine::time::Mono;
@@ -108,50 +108,42 @@ impl<B> Shared<B> {
         if count < 2 { 0 } else { self.turn.fetch_add(1, Ordering::Relaxed).checked_rem(count).unwrap_or(0) }
     }
 
-    /// A connection or the place for one, at once or not at all. `fresh`: one that has rested longer will not do; where nothing
-    /// else is left, it is closed for its place.
-    pub(super) fn find(
-        &self,
-        own: &Arc<Shelf<B>>,
-        endpoint: usize,
-        fresh: Option<Duration>,
-        now: Mono,
-    ) -> Option<Found<B>> {
-        if let Some(connection) = self.take(own, Some(endpoint), fresh, now) {
+    /// A connection or the place for one, at once or not at all.
+    pub(super) fn find(&self, own: &Arc<Shelf<B>>, endpoint: usize, now: Mono) -> Option<Found<B>> {
+        if let Some(connection) = self.take(own, Some(endpoint), now) {
             return Some(Found::Rested(connection));
         }
         if let Some(place) = self.places.try_take() {
             return Some(Found::Place(place));
         }
-        let shelves = self.shelves.read().unwrap_or_else(PoisonError::into_inner);
-        let everywhere =
-            |wanted, fresh| shelves.iter().find_map(|shelf| self.take(shelf, wanted, fresh, now));
-        let found = self
-            .take(own, None, fresh, now)
-            .or_else(|| everywhere(Some(endpoint), fresh))
-            .or_else(|| everywhere(None, fresh));
-        if found.is_none() && fresh.is_some() {
-            // Its place comes back once its socket is closed; whoever waits for one is told.
-            let stale = everywhere(None, None)?;
-            stale.home.tally.closed(Closed::Idle);
-        }
-        found.map(Found::Rested)
+        self.take(own, None, now)
+            .or_else(|| self.take_anywhere(Some(endpoint), now))
+            .or_else(|| self.take_anywhere(None, now))
+            .map(Found::Rested)
     }
 
-    fn take(
-        &self,
-        shelf: &Arc<Shelf<B>>,
-        endpoint: Option<usize>,
-        fresh: Option<Duration>,
-        now: Mono,
-    ) -> Option<Connection<B>> {
-        let is_fresh = |one: &Rested<B>| fresh.is_none_or(|limit| now < one.since.after(limit));
+    /// The place for a connection, and nothing else. Where only a connection at rest has one, that is closed: its place comes
+    /// back once its socket is closed, and whoever waits for one is told.
+    pub(super) fn find_place(&self, now: Mono) -> Option<Found<B>> {
+        let place = self.places.try_take();
+        if place.is_none()
+            && let Some(rested) = self.take_anywhere(None, now)
+        {
+            rested.home.tally.closed(Closed::Idle);
+        }
+        place.map(Found::Place)
+    }
+
+    fn take_anywhere(&self, endpoint: Option<usize>, now: Mono) -> Option<Connection<B>> {
+        let shelves = self.shelves.read().unwrap_or_else(PoisonError::into_inner);
+        shelves.iter().find_map(|shelf| self.take(shelf, endpoint, now))
+    }
+
+    fn take(&self, shelf: &Arc<Shelf<B>>, endpoint: Option<usize>, now: Mono) -> Option<Connection<B>> {
         let mut rested = shelf.rested();
         let rested = rested.as_mut()?;
         loop {
-            let top = rested
-                .iter()
-                .rposition(|one| endpoint.is_none_or(|wanted| one.endpoint == wanted) && is_fresh(one))?;
+            let top = rested.iter().rposition(|one| endpoint.is_none_or(|wanted| one.endpoint == wanted))?;
             let one = rested.remove(top);
             match self.unfit(&one, now) {
                 Some(why) => shelf.tally.closed(why),

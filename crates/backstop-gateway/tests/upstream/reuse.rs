@@ -3,11 +3,13 @@
 use std::sync::mpsc;
 use std::thread;
 
+use backstop::upstream::{Progress, Upstream};
 use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
+use backstop_engine::flow::Attempt;
 use backstop_gateway::upstream::Closed;
 
 use crate::origin::Origin;
-use crate::support::{OK, SECOND, Whole, World, get, on_a_thread, post};
+use crate::support::{OK, SECOND, Whole, World, get, on_a_thread, post, whole};
 
 #[test]
 fn the_connection_used_last_is_used_first() {
@@ -102,6 +104,31 @@ fn a_request_that_was_certainly_not_sent_goes_over_another_connection() {
     let (seen, counts) = (origin.seen(), world.counts());
     assert_eq!((seen.accepted, seen.heads.len()), (2, 2));
     assert_eq!((counts.replaced, counts.opened), (1, 2));
+}
+
+/// On a connection that others had, a second answer to their request could come in as the answer to this one.
+#[test]
+fn what_is_sent_once_at_most_has_a_connection_of_its_own() {
+    let origin = Origin::answering(OK);
+    on_a_thread(async {
+        let world = World::new(origin.address, 1);
+        let lane = world.pool.lane();
+        for round in 1..=3 {
+            assert_eq!(world.fetch(&lane, get()).await, Ok(Whole::ok()), "it rests afterwards");
+            assert_eq!(world.counts().idle, 1);
+            let once = Attempt { is_once: true, ..world.attempt() };
+            let answer = lane.call(once, post("once"), &Progress::new()).await.expect("an answer");
+            assert_eq!(whole(answer).await, Ok(Whole::ok()));
+            assert_eq!((origin.seen().accepted, world.counts().idle), (2 * round, 0));
+        }
+        let seen = origin.seen();
+        let is_closing = |head: &String| head.to_lowercase().contains("\r\nconnection: close\r\n");
+        let (once, others): (Vec<_>, Vec<_>) = seen.heads.iter().partition(|head| head.starts_with("POST"));
+        assert!(once.iter().all(|head| is_closing(head)) && once.len() == 3, "RFC 9112 section 9.6");
+        assert!(!others.iter().any(|head| is_closing(head)) && others.len() == 3);
+        assert_eq!((seen.most_open, world.counts().reused), (1, 0), "never more than allowed");
+        assert_eq!(world.counts().closed[Closed::Idle as usize], 3, "for the place of one of its own");
+    });
 }
 
 #[test]
