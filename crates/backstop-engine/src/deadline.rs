@@ -98,6 +98,17 @@ mod tests {
         assert_eq!((without.end().as_ns(), without.attempt_end().as_ns()), (1300 * MS, 1297 * MS));
     }
 
+    /// By hand: a twentieth, from 1 ms to 100 ms, and no more than a quarter.
+    #[test]
+    fn a_record_has_a_twentieth_within_limits() {
+        for (total_us, share_us) in
+            [(10_000_000, 100_000), (300_000, 15_000), (20_000, 1000), (2000, 500), (0, 0)]
+        {
+            let share = record_share(Duration::from_micros(total_us));
+            assert_eq!(share, Duration::from_micros(share_us), "{total_us}");
+        }
+    }
+
     #[test]
     fn nothing_starts_at_the_end_of_its_share() {
         let deadline = Deadline::new(Mono::from_ns(0), Duration::from_millis(300), true);

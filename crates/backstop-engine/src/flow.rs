@@ -69,7 +69,7 @@ use crate::time::{Mono, Now};
 use authorize::Asking;
 
 pub use authorize::Authorization;
-pub use operation::{Came, Known, Recorded, Telling};
+pub use operation::{Came, Consulted, Known, Recorded, Telling};
 pub use settle::{Account, CopyAction, Decision, HandedOver, Reply, Settlement, Streaming};
 pub use step::{Attempt, AttemptId, BodyFacts, Cached, ClientFault, Event, Filled, HeadFacts, Places, Step};
 pub use trace::{Note, Trace, TraceEntry};

@@ -151,11 +151,26 @@ pub enum OperationReason {
     KeyReused,
     /// There is none of this name in this scope.
     NoSuchOperation,
+    /// What it is in cannot be read at present.
+    LedgerUnreadable,
+}
+
+impl OperationReason {
+    /// The words, in declaration order.
+    pub const TOKENS: [&'static str; 7] = [
+        "operation_in_progress",
+        "operation_unknown",
+        "operation_not_executed",
+        "operation_attention",
+        "key_reused",
+        "no_such_operation",
+        "ledger_unreadable",
+    ];
 }
 
 impl Reason {
     /// Every word that [`Reason::token`] gives, in the order of [`Reason::index`].
-    pub const TOKENS: [&'static str; 41] = [
+    pub const TOKENS: [&'static str; 42] = [
         "none",
         "capacity",
         "missing",
@@ -179,6 +194,7 @@ impl Reason {
         "operation_attention",
         "key_reused",
         "no_such_operation",
+        "ledger_unreadable",
         "dns",
         "connect",
         "connect_timeout",
@@ -202,7 +218,7 @@ impl Reason {
     /// Position in [`Reason::TOKENS`].
     pub const fn index(self) -> usize {
         const OPERATIONS: usize = 17;
-        const FAILURES: usize = 23;
+        const FAILURES: usize = OPERATIONS + OperationReason::TOKENS.len();
         const NOT_ASKED: usize = FAILURES + FailureKind::TOKENS.len();
         const _: () = assert!(NOT_ASKED + NotAsked::TOKENS.len() == Reason::TOKENS.len());
         match self {
@@ -271,6 +287,27 @@ mod tests {
         for cause in failures.into_iter().chain(not_asked) {
             assert_eq!(Reason::Cause(cause).token(), cause.token());
         }
+    }
+
+    #[test]
+    fn every_word_of_the_ledger_is_the_same_as_a_reason() {
+        let reasons = [
+            OperationReason::InProgress,
+            OperationReason::Unknown,
+            OperationReason::NotExecuted,
+            OperationReason::NeedsAttention,
+            OperationReason::KeyReused,
+            OperationReason::NoSuchOperation,
+            OperationReason::LedgerUnreadable,
+        ];
+        assert!(
+            reasons
+                .iter()
+                .zip(OperationReason::TOKENS)
+                .all(|(reason, token)| { Reason::Operation(*reason).token() == token && !token.is_empty() })
+        );
+        assert_eq!(Reason::Operation(OperationReason::InProgress).token(), "operation_in_progress");
+        assert_eq!(Reason::Operation(OperationReason::LedgerUnreadable).token(), "ledger_unreadable");
     }
 
     #[test]

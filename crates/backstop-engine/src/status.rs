@@ -84,11 +84,13 @@ pub enum Problem {
     KeyReused,
     /// There is no such operation.
     NoSuchOperation,
+    /// What became of the operation cannot be read at present.
+    LedgerUnreadable,
 }
 
 impl Problem {
     /// Every problem, in declaration order.
-    pub const ALL: [Problem; 22] = [
+    pub const ALL: [Problem; 23] = [
         Problem::Capacity,
         Problem::Draining,
         Problem::Deadline,
@@ -111,6 +113,7 @@ impl Problem {
         Problem::NeedsAttention,
         Problem::KeyReused,
         Problem::NoSuchOperation,
+        Problem::LedgerUnreadable,
     ];
 
     /// The last part of the problem type's URI.
@@ -138,6 +141,7 @@ impl Problem {
             Problem::NeedsAttention => "needs-attention",
             Problem::KeyReused => "key-reused",
             Problem::NoSuchOperation => "no-such-operation",
+            Problem::LedgerUnreadable => "ledger-unreadable",
         }
     }
 
@@ -170,6 +174,7 @@ impl Problem {
             Problem::NeedsAttention => "Whether the operation was executed has to be found out by a person",
             Problem::KeyReused => "The key was used for another request",
             Problem::NoSuchOperation => "There is no such operation",
+            Problem::LedgerUnreadable => "What became of the operation cannot be read at present",
         }
     }
 }
@@ -203,6 +208,7 @@ pub fn refusal(reason: Reason, cause: Option<Cause>, unavailable: UnavailableSta
         Reason::ClientLeft => own(400, Problem::ContentBroken),
         Reason::Capacity(_) => own(503, Problem::Capacity),
         Reason::Operation(OperationReason::NoSuchOperation) => own(404, Problem::NoSuchOperation),
+        Reason::Operation(OperationReason::LedgerUnreadable) => own(503, Problem::LedgerUnreadable),
         Reason::None
         | Reason::Operation(_)
         | Reason::Incorrect

@@ -101,7 +101,7 @@ impl Admin {
         let path = request.uri().path().to_owned();
         if let Some(place) = operations::place(&path) {
             let ledger = self.operations.as_ref().map(|operations| &*operations.ledger);
-            return Desk::new(ledger, self.backstop.clock().now()).answer(place, request).await;
+            return Desk::new(ledger, self.backstop.clock().clone()).answer(place, request).await;
         }
         match breaker::named(&path) {
             Some(name) => breaker::answer(self, name, request).await,

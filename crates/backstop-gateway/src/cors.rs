@@ -48,7 +48,26 @@ impl Cors {
     }
 }
 
+/// Lets a page read an answer that is no single route's, if one of these rules lets it.
+pub(crate) fn apply_any<'a>(
+    rules: impl Iterator<Item = &'a Cors>,
+    request: &HeaderMap,
+    headers: &mut HeaderMap,
+) {
+    let pages: Vec<Page<'_>> = rules.map(|cors| cors.page(request)).collect();
+    if let Some(page) = pages.iter().find(|page| page.allowed().is_some()).or(pages.first()) {
+        page.apply(headers);
+    }
+}
+
 impl Page<'_> {
+    fn allowed(&self) -> Option<HeaderValue> {
+        match &self.cors.origins {
+            None => Some(HeaderValue::from_static("*")),
+            Some(origins) => self.origin.clone().filter(|origin| origins.contains(origin)),
+        }
+    }
+
     /// Lets it read an answer that is nobody's or the authorizer's.
     pub(crate) fn may_read<B>(&self, response: &mut Response<B>) {
         let account = response.extensions().get::<Account>();
@@ -63,15 +82,11 @@ impl Page<'_> {
         if headers.contains_key(ACCESS_CONTROL_ALLOW_ORIGIN) {
             return;
         }
-        let allowed = match origins {
-            None => Some(HeaderValue::from_static("*")),
-            Some(origins) => {
-                // Another page gets another answer, also this page's own copy of it.
-                headers.append(VARY, HeaderValue::from_static("origin"));
-                self.origin.clone().filter(|origin| origins.contains(origin))
-            }
-        };
-        let Some(allowed) = allowed else { return };
+        if origins.is_some() {
+            // Another page gets another answer, also this page's own copy of it.
+            headers.append(VARY, HeaderValue::from_static("origin"));
+        }
+        let Some(allowed) = self.allowed() else { return };
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, allowed);
         if *credentials {
             headers.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));

@@ -161,6 +161,7 @@ impl Gateway {
             hosts: hosts.iter().map(|(host, own)| forward::Rules::new(None, host, own)).collect(),
             authorizers: authorizer::ready(&authorizers, &hosts, backstop.clock())?,
             operations: operations.clone(),
+            looks: Arc::new(backstop_engine::admission::Limit::new(operations::LOOKS)),
             trusted: gateway.trusted.clone(),
             tallies: Tallies::default(),
         };

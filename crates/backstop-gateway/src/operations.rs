@@ -21,6 +21,9 @@ use backstop_engine::time::Now;
 use backstop_store::ledger::sqlite::{self, OpenError, SqliteRows};
 use backstop_store::ledger::{LedgerOptions, ThreadLedger};
 
+/// Whose so many operations are may be asked of the ledger at once by whoever is not known yet. Far below what may wait for it.
+pub(crate) const LOOKS: u32 = 64;
+
 pub(crate) use backstop::operation::Operations;
 pub use key_file::KeyError;
 pub(crate) use look::{answer as look, named};

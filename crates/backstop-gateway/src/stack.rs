@@ -11,6 +11,7 @@ use backstop::canonical;
 use backstop::request::{AlsoKey, Examined, PathParameters, Personal};
 use backstop::upstream::Progress;
 use backstop::{Incoming as ToAnswer, ProtectedRoute, ReplyBody, problem, respond};
+use backstop_engine::admission::Limit;
 use backstop_engine::flow::{Account, Attempt};
 use backstop_engine::outcome::{Outcome, Source};
 use backstop_engine::policy::RouteId;
@@ -60,6 +61,8 @@ pub(crate) struct Shared {
     pub(crate) authorizers: Vec<Authorizer>,
     /// The ledger of operations, where a route has any.
     pub(crate) operations: Option<Arc<Operations>>,
+    /// Who may ask the ledger at once whose an operation is, before it is known who asks.
+    pub(crate) looks: Arc<Limit>,
     pub(crate) trusted: Vec<backstop_policy::IpRange>,
     pub(crate) tallies: Tallies,
     pub(crate) decisions: Decisions,
@@ -352,7 +355,7 @@ pub(crate) fn dress<B>(shared: &Shared, route: &RouteStack, response: &mut Respo
 }
 
 /// The answer to a request that may go no further (RFC 9110 section 7.6.2).
-fn answer_here(allow: HeaderValue, unread: bool) -> Response<ReplyContent> {
+pub(crate) fn answer_here(allow: HeaderValue, unread: bool) -> Response<ReplyContent> {
     let mut response = Response::new(Either::Right(Full::default()));
     response.headers_mut().insert(ALLOW, allow);
     response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(0));

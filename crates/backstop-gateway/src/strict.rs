@@ -95,7 +95,7 @@ impl Fault {
             Fault::SaidTwice => "said_twice",
             Fault::NoCaller => "no_caller",
             Fault::NoOperation => "no_such_operation",
-            Fault::NoLedger => "ledger",
+            Fault::NoLedger => "ledger_unreadable",
             Fault::NoRandom => "no_random",
             Fault::Lost => "lost",
         }
@@ -126,7 +126,7 @@ impl Fault {
             Fault::SaidTwice => "content-ambiguous",
             Fault::NoCaller => "no-caller",
             Fault::NoOperation => Problem::NoSuchOperation.token(),
-            Fault::NoLedger => Problem::Ledger.token(),
+            Fault::NoLedger => Problem::LedgerUnreadable.token(),
             Fault::NoRandom => "no-random",
             Fault::Lost => "lost",
         }
@@ -181,7 +181,7 @@ impl Fault {
             Fault::SaidTwice => "The request's JSON content has a name twice in one object",
             Fault::NoCaller => "Nobody who is trusted says whose request it is",
             Fault::NoOperation => Problem::NoSuchOperation.title(),
-            Fault::NoLedger => "The ledger of operations cannot be read at present",
+            Fault::NoLedger => Problem::LedgerUnreadable.title(),
             Fault::NoRandom => "The system gives no random numbers",
             Fault::Lost => "What came of the request was lost",
         }

@@ -36,7 +36,7 @@ fn op() -> impl Strategy<Value = Op> {
         6 => (0..KEYS, prop::bool::weighted(0.9)).prop_map(|(key, same)| Op::Begin(key, same)),
         6 => (any::<usize>(), 0..4_u8).prop_map(|(which, what)| Op::Report(which, what)),
         3 => (1..4_usize).prop_map(Op::Claim),
-        3 => (any::<usize>(), 0..7_u8).prop_map(|(which, what)| Op::Answer(which, what)),
+        3 => (any::<usize>(), 0..9_u8).prop_map(|(which, what)| Op::Answer(which, what)),
         3 => Just(Op::Sweep),
         2 => (0..KEYS).prop_map(Op::Look),
         1 => (0..KEYS).prop_map(Op::Resolve),
@@ -103,11 +103,13 @@ impl Side {
                 let claim = self.claims.swap_remove(at);
                 let standing = Standing { has_good_credentials: true, shows_recent: true };
                 let report = match what {
-                    0 => claim.ask(now.mono).succeeded(),
-                    1 => claim.ask(now.mono).failed(),
+                    0 => claim.ask(now.mono).succeeded(draw),
+                    1 => claim.ask(now.mono).failed(draw),
                     2 => claim.ask(now.mono).absent(None, standing, draw),
                     3 => claim.ask(now.mono).mismatch(draw),
                     4 | 5 => claim.ask(now.mono).absent(Some(rule()), standing, draw),
+                    6 => claim.ask(now.mono).pending(draw),
+                    7 => claim.ask(now.mono).several_matches(draw),
                     _ => claim.put_back(draw),
                 };
                 format!("{:?}", self.ledger.record(report, now).wait())

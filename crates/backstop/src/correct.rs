@@ -13,7 +13,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 
-use crate::json::{Found, NotAPointer, Places, is_one_value};
+use crate::json::{Found, NotAPointer, Places, is_one_value, shows_its_end};
 use crate::upstream::Framing;
 
 /// A route's `correct` rules, ready for use.
@@ -80,7 +80,7 @@ impl Rules {
         let is_json = declared.or(expected).is_some_and(is_json);
         if is_json && !looks {
             return match is_one_value(body) {
-                true => Form::Whole { correct: true, certain: delimited || ends_itself(body) },
+                true => Form::Whole { correct: true, certain: delimited || shows_its_end(body) },
                 false => Form::Broken,
             };
         }
@@ -107,11 +107,6 @@ impl Rules {
                 (Found::Nothing | Found::Other, Some(_)) => false,
             })
     }
-}
-
-/// Whether a JSON value shows by itself where it ends. A number does not: a part of it is one as well.
-fn ends_itself(body: &[u8]) -> bool {
-    body.trim_ascii_end().last().is_some_and(|byte| !byte.is_ascii_digit())
 }
 
 /// A media type without its parameters.

@@ -13,7 +13,7 @@ use backstop_engine::admission::{ClassShare, OnRelease};
 use backstop_engine::engine::Engine;
 use backstop_engine::failure::{Cause, Failure, FailureKind, Phase, Sent};
 use backstop_engine::flow::{
-    Attempt, AttemptId, Authorization, Cached, Came, Decision, Event, Filled, Flow, Known, Recorded, Step,
+    Attempt, AttemptId, Authorization, Cached, Came, Consulted, Decision, Event, Filled, Flow, Recorded, Step,
 };
 use backstop_engine::policy::DependencyId;
 use backstop_engine::snapshot::CopyFacts;
@@ -71,8 +71,8 @@ pub(crate) trait Hands {
     }
 
     /// What the ledger has for the operation.
-    fn consult(&mut self) -> impl Future<Output = Option<Known>> {
-        std::future::ready(None)
+    fn consult(&mut self) -> impl Future<Output = Consulted> {
+        std::future::ready(Consulted::Nothing)
     }
 
     /// Writes down what came of the operation's one forward.

@@ -85,6 +85,11 @@ pub fn is_one_value(body: &[u8]) -> bool {
     one_value(body).is_some()
 }
 
+/// Whether a body is exactly one JSON value and shows by itself where that ends. A number does not: a part of it is one as well.
+pub fn shows_its_end(body: &[u8]) -> bool {
+    is_one_value(body) && body.trim_ascii_end().last().is_some_and(|byte| !byte.is_ascii_digit())
+}
+
 /// A JSON text without a byte order mark and white space around it.
 pub(crate) fn bare(body: &[u8]) -> &[u8] {
     let without_mark = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
@@ -196,6 +201,17 @@ impl<'de> Visitor<'de> for Inside<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// RFC 8259: of these only the beginning of a number is a value itself.
+    #[test]
+    fn half_a_number_is_no_whole_answer() {
+        for whole in ["{\"a\":1}", "[1]", "\"a\"", "true", "null ", "\n{}\n"] {
+            assert!(shows_its_end(whole.as_bytes()), "{whole}");
+        }
+        for uncertain in ["12", "1.5", "-1", "1e9", "12 \n", "{\"a\":1", "[1", "\"a", "tru", ""] {
+            assert!(!shows_its_end(uncertain.as_bytes()), "{uncertain}");
+        }
+    }
 
     fn look(pointers: &[&str], body: &str) -> Option<Vec<Found>> {
         let mut places = Places::default();

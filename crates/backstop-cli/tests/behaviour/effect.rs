@@ -334,7 +334,8 @@ fn a_named_page_may_read_what_the_ledger_says() {
 fn a_second_answer_to_one_operation_is_nobody_elses() {
     run(async {
         let read = "match = \"GET /balance\"\ndependency = \"bank\"\ndeadline = \"2s\"\nin_flight = 60";
-        let bank = Bank::of(|origin| policy(origin, "").gateway("threads = 1").route("balance.direct", read)).await;
+        let bank =
+            Bank::of(|origin| policy(origin, "").gateway("threads = 1").route("balance.direct", read)).await;
         let first_on = Mutex::new(HashMap::new());
         bank.says(Behaviour::from_fn(move |request| {
             let asked = request.header("idempotency-key").unwrap_or("balance").to_owned();

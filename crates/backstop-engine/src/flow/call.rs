@@ -28,7 +28,7 @@ use crate::retry::{
 use crate::snapshot::CopyRefusal;
 use crate::time::{Mono, Now};
 
-use super::{Attempt, AttemptId, Flow, HeadFacts, Method, Note, Places, Retry, Role, State, Why};
+use super::{Attempt, AttemptId, Consulted, Flow, HeadFacts, Method, Note, Places, Retry, Role, State, Why};
 
 /// An attempt with less time than this is not made a second time.
 const MIN_USEFUL: Duration = Duration::from_millis(10);
@@ -151,7 +151,7 @@ impl Flow {
             State::AwaitParts(_) => self.parts_time_up(),
             State::AwaitAuthorized => self.authorizer_was_silent(failure, now),
             State::AwaitCached { .. } => self.cache_was_silent(now),
-            State::Consult { .. } => self.consulted(None),
+            State::Consult { .. } => self.consulted(Consulted::Unreadable),
             State::AwaitFill => {
                 // The read itself still waits for its turn: nobody was asked, and nobody failed.
                 let cause = failure.map_or(Cause::NotAsked(NotAsked::PoolTimeout), Cause::Failed);

@@ -52,7 +52,19 @@ pub struct Known {
     pub next_query: Option<Duration>,
 }
 
-/// What a client hears of its operation, without the answer itself.
+/// What the ledger has for an operation, where it alone is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consulted {
+    /// This.
+    Known(Known),
+    /// Nothing.
+    Nothing,
+    /// It could not be read, or not in time. That is no word about the operation.
+    Unreadable,
+}
+
+/// What a client hears of its operation, without the answer itself. As [`Told`], for as long as a flow lives, and of a request whose
+/// key belongs to another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Telling {
     /// It is under way.
@@ -155,7 +167,7 @@ impl Flow {
     pub(super) fn operation_head(&mut self, attempt: AttemptId, head: HeadFacts, now: Mono) -> State {
         if let Some(failure) = Failure::of_status(head.status, &self.route().rules) {
             self.count_failure(failure, Some(head), now);
-            if head.status >= 500 {
+            if head.status >= 500 && !self.may_be_refused(head.status) {
                 let cause = Some(Cause::Failed(failure));
                 return State::AwaitRecorded { came: Came::Unknown(Doubt::ServerError), answer: None, cause };
             }
@@ -180,28 +192,39 @@ impl Flow {
                 if Failure::of_status(head.status, &self.route().rules).is_none() {
                     self.count_failure(failure, None, now);
                 }
-                let (came, cause) = (Came::Unknown(Doubt::Incomplete), Some(Cause::Failed(failure)));
-                State::AwaitRecorded { came, answer: None, cause }
+                let came = Came::Unknown(doubt_of(head.status, Doubt::Incomplete));
+                State::AwaitRecorded { came, answer: None, cause: Some(Cause::Failed(failure)) }
             }
             // What is not here whole proves nothing; and it may break off yet.
             BodyFacts::TooLarge => {
-                if Failure::of_status(head.status, &self.route().rules).is_none() {
+                let failure = Failure::of_status(head.status, &self.route().rules);
+                if failure.is_none() {
                     self.dependency().tally.answer();
                     self.ended(false, false, now);
                 }
-                State::AwaitRecorded { came: Came::Unknown(Doubt::Unmatched), answer: None, cause: None }
+                let came = Came::Unknown(doubt_of(head.status, Doubt::Unmatched));
+                let cause = failure.filter(|_| head.status >= 500).map(Cause::Failed);
+                State::AwaitRecorded { came, answer: None, cause }
             }
             BodyFacts::Whole { .. } => self.operation_answered(attempt, head, now),
         }
     }
 
     fn operation_answered(&mut self, attempt: AttemptId, head: HeadFacts, now: Mono) -> State {
-        if Failure::of_status(head.status, &self.route().rules).is_none() {
+        let failure = Failure::of_status(head.status, &self.route().rules);
+        if failure.is_none() {
             self.dependency().tally.answer();
             self.ended(is_well(head.status), pays(head.status), now);
         }
         let answer = Some(Waiting { attempt, head });
-        State::AwaitRecorded { came: Came::Answered(attempt), answer, cause: None }
+        let cause = failure.filter(|_| head.status >= 500).map(Cause::Failed);
+        State::AwaitRecorded { came: Came::Answered(attempt), answer, cause }
+    }
+
+    /// Whether the contract may say of an answer with this status that it is a refusal.
+    fn may_be_refused(&self, status: u16) -> bool {
+        let rules = self.route().rules.class.effect();
+        rules.is_some_and(|rules| rules.outcome.refused.iter().any(|rule| rule.status.contains(status)))
     }
 
     /// The key was used before: the call is none.
@@ -213,13 +236,21 @@ impl Flow {
     }
 
     /// What the ledger has, where the dependency was not asked.
-    pub(super) fn consulted(&mut self, known: Option<Known>) {
+    pub(super) fn consulted(&mut self, consulted: Consulted) {
         let State::Consult { cause } = self.state else { return };
         let rule = self.route().rules.origins.route;
-        self.state = State::Answer(match (known, cause) {
-            (Some(known), _) => self.told(known, true, cause, None),
-            (None, Some(cause)) => self.refuse(Reason::Cause(cause), Some(cause), rule),
-            (None, None) => self.refuse(Reason::Operation(OperationReason::NoSuchOperation), None, rule),
+        self.state = State::Answer(match (consulted, cause) {
+            (Consulted::Known(known), _) => self.told(known, true, cause, None),
+            (Consulted::Nothing | Consulted::Unreadable, Some(cause)) => {
+                self.refuse(Reason::Cause(cause), Some(cause), rule)
+            }
+            (Consulted::Nothing, None) => {
+                self.refuse(Reason::Operation(OperationReason::NoSuchOperation), None, rule)
+            }
+            // Who hears that there is none begins anew.
+            (Consulted::Unreadable, None) => {
+                self.refuse(Reason::Operation(OperationReason::LedgerUnreadable), None, rule)
+            }
         });
     }
 
@@ -230,6 +261,11 @@ impl Flow {
             Recorded::Durable(known) => Some(known),
             Recorded::NotDurable(telling) => Some(Known { telling, next_query: None }),
             Recorded::Nothing => None,
+        };
+        // The ledger did not take the intent in time: whatever else was waited for, the dependency was not.
+        let cause = match (recorded, cause) {
+            (Recorded::Nothing, Some(Cause::NotAsked(_))) => Some(Cause::NotAsked(NotAsked::Ledger)),
+            (_, cause) => cause,
         };
         self.state = State::Answer(match (known, answer) {
             (Some(Known { telling: Telling::Answered(_), .. }), Some(waiting)) => self.passed_on(waiting),
@@ -295,6 +331,11 @@ impl Flow {
         let account = Account { cause: cause.filter(|_| !again), ..account(outcome, source, reason, rule) };
         Answer { reply: Reply::Operation(reply), copy, account, streams: None }
     }
+}
+
+/// Why nothing is known after an answer with this status that is not whole.
+const fn doubt_of(status: u16, otherwise: Doubt) -> Doubt {
+    if status >= 500 { Doubt::ServerError } else { otherwise }
 }
 
 impl OperationReason {

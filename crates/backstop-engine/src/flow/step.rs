@@ -13,7 +13,7 @@ use crate::snapshot::CopyFacts;
 use crate::time::Mono;
 
 use super::authorize::Authorization;
-use super::operation::{Came, Known, Recorded};
+use super::operation::{Came, Consulted, Known, Recorded};
 use super::settle::{Account, Decision, Streaming};
 
 /// The number of one call of a dependency within its request, from 1.
@@ -232,7 +232,7 @@ pub enum Event {
         known: Known,
     },
     /// What the ledger has.
-    Consulted(Option<Known>),
+    Consulted(Consulted),
     /// What came of writing down what came.
     Recorded(Recorded),
     /// A part of a composed answer came.

@@ -128,16 +128,21 @@ impl Asked {
     }
 
     /// The answer says that it was executed, and is about this operation.
-    pub fn succeeded(self) -> Report {
-        self.claim.report(Event::Found(Verdict::Succeeded))
+    pub fn succeeded(self, next: Draw) -> Report {
+        self.claim.report(Event::Found(Verdict::Succeeded, next))
     }
 
     /// The answer says that it was declined, without effect, and is about this operation.
-    pub fn failed(self) -> Report {
-        self.claim.report(Event::Found(Verdict::Failed))
+    pub fn failed(self, next: Draw) -> Report {
+        self.claim.report(Event::Found(Verdict::Failed, next))
     }
 
-    /// It is still at work; or there was no answer, or none that can be understood, which is never a verdict.
+    /// The answer says that it is still at work, and is about this operation. From then on no absence decides it.
+    pub fn pending(self, next: Draw) -> Report {
+        self.claim.report(Event::Pending(next))
+    }
+
+    /// There was no answer, or none that can be understood, which is never a verdict.
     pub fn inconclusive(self, next: Draw) -> Report {
         self.claim.report(Event::Inconclusive(next))
     }

@@ -60,12 +60,12 @@ pub struct Refusal(u16);
 impl Refusal {
     /// The refusal that an answer with this status is, if the contract names it one.
     ///
-    /// `None` for what no contract can make one: below 400 it is no refusal; a 5xx says nothing about the effect (RFC 9110
-    /// section 15.6), and neither do 408, 409, 425 and 429, which may stand for an operation that is running or done,
-    /// unless the contract declares that they have no effect.
+    /// `None` for what no contract can make one: below 400 it is no refusal. A 5xx says nothing about the effect (RFC 9110
+    /// section 15.6), and neither do 408, 409, 425 and 429, which may stand for an operation that is running or done, unless
+    /// the contract declares that they have no effect.
     pub const fn of_status(status: u16, is_without_effect: bool) -> Option<Self> {
         match status {
-            408 | 409 | 425 | 429 if is_without_effect => Some(Self(status)),
+            408 | 409 | 425 | 429 | 500..=599 if is_without_effect => Some(Self(status)),
             408 | 409 | 425 | 429 => None,
             400..=499 => Some(Self(status)),
             _ => None,
@@ -84,17 +84,17 @@ mod tests {
 
     /// RFC 9110 section 15.6, and the four statuses above.
     #[test]
-    fn a_failure_of_the_upstream_is_never_a_refusal() {
+    fn a_failure_of_the_upstream_is_a_refusal_only_where_that_is_declared() {
         for status in (0..400).chain([408, 409, 425, 429]).chain(500..=999) {
             assert_eq!(Refusal::of_status(status, false), None, "{status}");
         }
         for status in [400, 402, 404, 422, 499] {
             assert_eq!(Refusal::of_status(status, false).map(Refusal::status), Some(status));
         }
-        for status in [408, 409, 425, 429] {
+        for status in [408, 409, 425, 429, 500, 503, 599] {
             assert!(Refusal::of_status(status, true).is_some(), "{status}");
         }
-        for status in [399, 500, 503, 599] {
+        for status in [399, 600] {
             assert_eq!(Refusal::of_status(status, true), None, "{status}");
         }
     }

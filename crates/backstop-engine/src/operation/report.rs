@@ -30,8 +30,10 @@ pub(super) enum Event {
     Lost(Doubt, Draw),
     NeverSent(NotExecuted),
     /// By a status query.
-    Found(Verdict),
-    /// By a status query that says nothing: still at work, or nothing that can be understood.
+    Found(Verdict, Draw),
+    /// By a status query: the upstream has it, and is still at work.
+    Pending(Draw),
+    /// By a status query that says nothing that can be understood.
     Inconclusive(Draw),
     /// A status query that was asked at this moment knows no such operation.
     Absent {

@@ -167,6 +167,8 @@ words! {
     Attention {
         /// Nothing is known at the end of the time for verification.
         Deadline = "deadline",
+        /// The upstream said that it is at work on it, and at the end of that time not what came of it.
+        Pending = "pending",
         /// The upstream said at the end of that time that it does not know the operation, which proves nothing by itself.
         Absent = "absent",
         /// There is no status query for it.
@@ -177,6 +179,19 @@ words! {
         Mismatch = "mismatch",
         /// It was decided that it has no effect, and then the upstream said that it has one.
         Contradicted = "contradicted",
+    }
+}
+
+impl Attention {
+    /// Whether the upstream showed something under the operation's name. Then that it knows no such operation proves nothing.
+    pub(super) const fn was_seen(self) -> bool {
+        match self {
+            Attention::Deadline | Attention::Absent | Attention::NoStatusQuery => false,
+            Attention::Pending
+            | Attention::SeveralMatches
+            | Attention::Mismatch
+            | Attention::Contradicted => true,
+        }
     }
 }
 
@@ -193,7 +208,7 @@ mod tests {
         );
         states.extend(NotExecuted::ALL.iter().copied().map(State::NotExecuted));
         states.extend(Attention::ALL.iter().copied().map(State::Attention));
-        assert_eq!(states.len(), 1 + 8 + 2 * 3 + 9 + 6);
+        assert_eq!(states.len(), 1 + 8 + 2 * 3 + 9 + 7);
         for state in states {
             assert_eq!(State::parse(state.token(), state.why()), Some(state));
             assert_eq!(State::TOKENS[state.index()], state.token());

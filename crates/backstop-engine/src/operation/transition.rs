@@ -7,12 +7,12 @@
 //! | T3 | dispatching → succeeded | whoever has the answer | the upstream's own whole answer |
 //! | T4 | dispatching → failed | the owner | the upstream's own refusal, without effect |
 //! | T5 | dispatching → unknown | the owner; anyone after its lease ([`lease_ended`]); recovery ([`recover`]) | no answer that decides |
-//! | T6 | unknown, attention → succeeded, failed | a claim | the status query says so |
-//! | T7 | unknown → unknown | a claim | it says nothing yet |
-//! | T8 | unknown, attention → not executed | a claim | the full rule of [absence](super::absence) |
+//! | T6 | unknown, attention → succeeded, failed | a claim | the status query says so; not once it is contradicted |
+//! | T7 | unknown → unknown | a claim | it says nothing yet, or that the upstream is at work |
+//! | T8 | unknown, attention → not executed | a claim | the full rule of [absence](super::absence), and nothing was ever seen |
 //! | T9 | unknown → attention | a claim; anyone ([`overdue`]) | the deadline; or what only a person can judge |
 //! | T10 | attention → succeeded, failed, not executed | a person ([`resolve`]) | a reason |
-//! | T11 | unknown, attention → succeeded | whoever has the answer of the only forward | evidence is not ownership |
+//! | T11 | unknown, attention → succeeded | whoever has the answer of the only forward | evidence is not ownership; not once it is contradicted |
 //! | T12 | not executed, failed → attention | whoever has such an answer; a [second look](super::second_look()) at what was decided by absence | it contradicts what was decided |
 //! | T13 | decided → without content → gone | [`retention`](super::retention) | time |
 //!
@@ -223,6 +223,8 @@ impl Step<'_> {
     /// The upstream's own answer to the only forward: it was executed, whoever owns the record by now.
     fn executed(&self) -> Result<Change, Refused> {
         match self.parts.state {
+            // A person has been called because of such evidence, and is to see this too.
+            State::Attention(Attention::Contradicted) => Ok(self.again(self.parts, Draw::A_LONG_WAIT)),
             State::Dispatching | State::Unknown(_) | State::Attention(_) => {
                 Ok(self.decide(State::Succeeded(Evidence::DIRECT)))
             }
@@ -233,8 +235,7 @@ impl Step<'_> {
         }
     }
 
-    /// The upstream knows an operation that was decided by its absence. It has just been asked, so that it is not asked again
-    /// before a person has looked.
+    /// The upstream knows an operation that was decided by its absence. It has just been asked, so the next query has time.
     fn executed_late(&self, next: Draw) -> Change {
         let step = Step { parts: self.heard(0, false), ..*self };
         step.open(State::Attention(Attention::Contradicted), next.attention())
@@ -245,14 +246,13 @@ impl Step<'_> {
         if self.parts.lease_until.is_none() {
             return Err(Refused::NotNow);
         }
-        let contradicted = self.parts.state == State::Attention(Attention::Contradicted);
+        if self.parts.state == State::Attention(Attention::Contradicted) {
+            return self.contradicted(event);
+        }
         match event {
-            Event::Found(Verdict::Succeeded) => Ok(self.decide(State::Succeeded(Evidence::STATUS))),
-            // After a success was seen only a person can say that there is none.
-            Event::Found(Verdict::Failed) if !contradicted => {
-                Ok(self.decide(State::Failed(Evidence::STATUS)))
-            }
-            Event::Found(Verdict::Failed) => Ok(self.again(self.heard(0, false), Draw::A_LONG_WAIT)),
+            Event::Found(Verdict::Succeeded, _) => Ok(self.decide(State::Succeeded(Evidence::STATUS))),
+            Event::Found(Verdict::Failed, _) => Ok(self.decide(State::Failed(Evidence::STATUS))),
+            Event::Pending(next) => Ok(self.pending(next)),
             Event::Inconclusive(next) => Ok(self.again(self.heard(0, false), next)),
             Event::Absent { asked, may_count, rule, next } => {
                 let weighed = rule
@@ -260,10 +260,7 @@ impl Step<'_> {
                     .map_or(Absence::Nothing, |rule| weigh(&rule, &self.parts, identity, asked, self.now));
                 Ok(self.absent(weighed, asked, next))
             }
-            Event::Strange(why, next) if !contradicted => {
-                Ok(self.open(State::Attention(why), next.attention()))
-            }
-            Event::Strange(_, next) => Ok(self.again(self.heard(0, false), next)),
+            Event::Strange(why, next) => Ok(self.strange(why, next)),
             Event::PutBack(next) => Ok(self.again(self.parts, next)),
             Event::Succeeded
             | Event::Refused(_)
@@ -271,6 +268,46 @@ impl Step<'_> {
             | Event::NeverSent(_)
             | Event::ExecutedLate(_) => Err(Refused::Stale),
         }
+    }
+
+    /// A client may have heard that it has no effect, and the upstream said that it has one. Whatever else it says now, that is a
+    /// person's to settle.
+    fn contradicted(&self, event: Event) -> Result<Change, Refused> {
+        match event {
+            Event::Found(_, next)
+            | Event::Pending(next)
+            | Event::Inconclusive(next)
+            | Event::Absent { next, .. }
+            | Event::Strange(_, next) => Ok(self.again(self.heard(0, false), next)),
+            Event::PutBack(next) => Ok(self.again(self.parts, next)),
+            Event::Succeeded
+            | Event::Refused(_)
+            | Event::Lost(..)
+            | Event::NeverSent(_)
+            | Event::ExecutedLate(_) => Err(Refused::Stale),
+        }
+    }
+
+    /// The upstream has it under its name: that is remembered, because an absence proves nothing any more.
+    fn pending(&self, next: Draw) -> Change {
+        let heard = Step { parts: self.heard(0, false), ..*self };
+        match self.parts.state {
+            State::Unknown(_) if self.now.wall < self.parts.verify_until => {
+                heard.open(State::Unknown(Doubt::Pending), next.unknown(heard.parts.asked))
+            }
+            State::Attention(why) if why.was_seen() => heard.open(self.parts.state, next.attention()),
+            _ => heard.open(State::Attention(Attention::Pending), next.attention()),
+        }
+    }
+
+    /// What only a person can judge. What was seen under its name is not forgotten for a reason that saw nothing.
+    fn strange(&self, why: Attention, next: Draw) -> Change {
+        let state = match self.parts.state {
+            State::Attention(before) if before.was_seen() && !why.was_seen() => State::Attention(before),
+            State::Unknown(Doubt::Pending) if !why.was_seen() => State::Attention(Attention::Pending),
+            _ => State::Attention(why),
+        };
+        self.open(state, next.attention())
     }
 
     fn absent(&self, weighed: Absence, asked: Mono, next: Draw) -> Change {
@@ -284,13 +321,11 @@ impl Step<'_> {
         }
     }
 
-    /// Whether an absence may decide it: not after anything else was seen under its name.
+    /// Whether an absence may decide it: not after anything was seen under its name.
     fn may_be_absent(&self) -> bool {
         match self.parts.state {
-            State::Unknown(_) => true,
-            State::Attention(why) => {
-                matches!(why, Attention::Deadline | Attention::Absent | Attention::NoStatusQuery)
-            }
+            State::Unknown(doubt) => doubt != Doubt::Pending,
+            State::Attention(why) => !why.was_seen(),
             _ => false,
         }
     }
@@ -315,6 +350,10 @@ impl Step<'_> {
 
     /// Why it needs a person once its time is over.
     fn late(&self) -> Attention {
-        if self.parts.was_absent { Attention::Absent } else { Attention::Deadline }
+        match self.parts.state {
+            State::Unknown(Doubt::Pending) => Attention::Pending,
+            _ if self.parts.was_absent => Attention::Absent,
+            _ => Attention::Deadline,
+        }
     }
 }

@@ -44,6 +44,11 @@ pub enum PolicyError {
         /// The route.
         route: Box<str>,
     },
+    /// A route with effects has a rule by which a request would be sent again, or to another dependency.
+    RepeatsEffects {
+        /// The route.
+        route: Box<str>,
+    },
     /// More routes, dependencies, caches or resources than can be numbered (65 535).
     TooMany,
 }
@@ -68,6 +73,9 @@ impl std::fmt::Display for PolicyError {
             }
             PolicyError::StandsInForItself { route } => {
                 write!(f, "the alternative of route `{route}` is its own dependency")
+            }
+            PolicyError::RepeatsEffects { route } => {
+                write!(f, "route `{route}` has effects, so nothing may be sent again and nobody may stand in")
             }
             PolicyError::Zero { name, field } => write!(f, "`{field}` of `{name}` must be greater than zero"),
             PolicyError::TooMany => f.write_str(
@@ -115,6 +123,9 @@ impl Policy {
             }
             if route.alternative.is_some_and(|alternative| alternative.dependency == route.dependency) {
                 return Err(PolicyError::StandsInForItself { route: route.name.clone() });
+            }
+            if route.class.effect().is_some() && (route.retry.is_some() || route.alternative.is_some()) {
+                return Err(PolicyError::RepeatsEffects { route: route.name.clone() });
             }
             if matches!(route.class, RouteClass::Guarded) && route.authorizer.is_none() {
                 return Err(PolicyError::NoAuthorizer { route: route.name.clone() });

@@ -20,8 +20,8 @@ mod told;
 use std::error::Error;
 use std::time::Duration;
 
+use backstop::clock::Clock;
 use backstop_engine::operation::{NotAnOperationId, OperationId, Refused, State};
-use backstop_engine::time::Now;
 use backstop_store::ledger::{Completion, Filter, Ledger, LedgerError, Recorded};
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE};
@@ -63,15 +63,15 @@ pub(super) fn place(path: &str) -> Option<Place<'_>> {
 /// Whoever answers for a ledger.
 pub(super) struct Desk<'a> {
     ledger: Option<&'a dyn Ledger>,
-    now: Now,
+    clock: Clock,
     patience: Duration,
 }
 
 type Answer = Response<Full<Bytes>>;
 
 impl<'a> Desk<'a> {
-    pub(super) fn new(ledger: Option<&'a dyn Ledger>, now: Now) -> Self {
-        Self { ledger, now, patience: LEDGER_TIME }
+    pub(super) fn new(ledger: Option<&'a dyn Ledger>, clock: Clock) -> Self {
+        Self { ledger, clock, patience: LEDGER_TIME }
     }
 
     pub(super) async fn answer<B>(&self, place: Place<'_>, request: Request<B>) -> Answer
@@ -105,7 +105,8 @@ impl<'a> Desk<'a> {
         let has_more = records.len() > limit;
         records.truncate(limit);
         let next = records.last().filter(|_| has_more).map(|last| asked::next(filter.state, limit, last));
-        let operations: Vec<Value> = records.iter().map(|record| told::brief(record, &self.now)).collect();
+        let now = self.clock.now();
+        let operations: Vec<Value> = records.iter().map(|record| told::brief(record, &now)).collect();
         Ok(super::json(StatusCode::OK, &json!({ "operations": operations, "next": next })))
     }
 
@@ -113,7 +114,7 @@ impl<'a> Desk<'a> {
         let ledger = self.ledger()?;
         let id = named(id)?;
         let shown = self.done(ledger.show(id)).await?.ok_or_else(|| unheard(id))?;
-        Ok(super::json(StatusCode::OK, &told::whole(&shown, ledger.epoch(), &self.now)))
+        Ok(super::json(StatusCode::OK, &told::whole(&shown, ledger.epoch(), &self.clock.now())))
     }
 
     async fn resolve<B>(&self, id: &str, request: Request<B>) -> Result<Answer, Problem>
@@ -127,7 +128,9 @@ impl<'a> Desk<'a> {
         let body = content::read(request.into_body(), BODY_MAX, HEAD_TIME).await;
         let body = body.map_err(|(status, why)| Problem::new(status, why))?;
         let (decision, by) = asked::decision(&body).map_err(bad)?;
-        let (record, from) = match self.done(ledger.resolve(id, decision, by.clone(), self.now)).await? {
+        // Now, and not when the first byte of it came: what has happened meanwhile happened before.
+        let resolved = ledger.resolve(id, decision, by.clone(), self.clock.now());
+        let (record, from) = match self.done(resolved).await? {
             Recorded::Changed { record, from, .. } => (record, from),
             Recorded::Refused { why, record } => return Err(conflict(why, id, record.progress.state())),
             Recorded::Unheard => return Err(unheard(id)),

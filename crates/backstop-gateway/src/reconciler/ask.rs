@@ -169,8 +169,9 @@ pub(super) async fn operation(mut place: Place, claim: Claim, request: Request<F
     );
     let next = route.draw(&shared);
     let report = match (said, standing) {
-        (Said::Succeeded, _) => asked.succeeded(),
-        (Said::Failed, _) => asked.failed(),
+        (Said::Succeeded, _) => asked.succeeded(next),
+        (Said::Failed, _) => asked.failed(next),
+        (Said::Pending, _) => asked.pending(next),
         (Said::Mismatch, _) => asked.mismatch(next),
         (Said::Absent, Some(standing)) => {
             // Whether the service knows a key by its quotes or without them nobody has seen: that it does not know it so says nothing.
@@ -179,7 +180,7 @@ pub(super) async fn operation(mut place: Place, claim: Claim, request: Request<F
             let rule = route.asking.as_ref().and_then(|asking| asking.absence).filter(|_| !is_quoted);
             asked.absent(rule, standing, next)
         }
-        (Said::Absent | Said::Pending | Said::Nothing(_), _) => asked.inconclusive(next),
+        (Said::Absent | Said::Nothing(_), _) => asked.inconclusive(next),
     };
     let _asked_again_after_its_lease = route.record(report, &shared, shared.clock.now()).await;
 }

@@ -72,7 +72,9 @@ impl<B: RequestBody> Lane<B> {
                 Found::Rested(connection) if now < until => {
                     return Ok((Lease::rested(connection, self), now));
                 }
-                Found::Place(place) if now < until => self.open(endpoint, place, alone, until, progress).await,
+                Found::Place(place) if now < until => {
+                    self.open(endpoint, place, alone, until, progress).await
+                }
                 Found::Rested(connection) => {
                     self.rest(connection);
                     return Err(or_late(late));
@@ -103,13 +105,7 @@ impl<B: RequestBody> Lane<B> {
     }
 
     /// Waits for a connection of a call that has ended to be closed, or to go to rest. `None` if none did in time.
-    async fn wait(
-        &self,
-        endpoint: usize,
-        until: Mono,
-        alone: bool,
-        progress: &Progress,
-    ) -> Option<Found<B>> {
+    async fn wait(&self, endpoint: usize, until: Mono, alone: bool, progress: &Progress) -> Option<Found<B>> {
         let shared = self.shared();
         progress.enter(Phase::Queue);
         let waiting = shared.places.wait();

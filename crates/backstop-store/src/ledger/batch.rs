@@ -249,7 +249,10 @@ impl Batch<'_> {
         self.tally.count(change.from, -1);
         self.tally.count(change.to(), 1);
         self.tally.contradicted += u64::from(change.is_contradiction());
-        self.tally.raised.extend(Raised::of(record));
+        // Whoever has it already is called once, whatever else comes up.
+        if !matches!(change.from, State::Attention(_)) {
+            self.tally.raised.extend(Raised::of(record));
+        }
         let event = HistoryEvent { at: now.wall, actor, from: change.from, to: change.to() };
         self.rows.note(record.identity.id, &event)
     }
@@ -320,7 +323,6 @@ impl Batch<'_> {
         for Upkeep { route, retention, .. } in upkeep {
             self.retain(route, retention, now, &mut swept)?;
         }
-        swept.oldest_due = self.rows.oldest_due()?;
         self.tally.oldest = Some([self.rows.oldest("unknown")?, self.rows.oldest("attention")?]);
         Ok(swept)
     }

@@ -149,10 +149,6 @@ impl Rows for MemoryRows {
         Ok(due)
     }
 
-    fn oldest_due(&mut self) -> Result<Option<Mono>, RowsError> {
-        Ok(self.kept().records.values().filter_map(|record| record.progress.due()).min())
-    }
-
     fn oldest_due_of(&mut self, route: &str) -> Result<Option<Mono>, RowsError> {
         let kept = self.kept();
         let of_route = kept.records.values().filter(|record| *record.identity.route == *route);

@@ -102,9 +102,6 @@ pub trait Rows: fmt::Debug + Send {
     /// longest, and then by name.
     fn due(&mut self, route: &str, at: Mono, most: usize) -> Result<Vec<Record>, RowsError>;
 
-    /// Since when the record that is due longest is due.
-    fn oldest_due(&mut self) -> Result<Option<Mono>, RowsError>;
-
     /// Since when the record of a route is due that is due longest.
     fn oldest_due_of(&mut self, route: &str) -> Result<Option<Mono>, RowsError>;
 

@@ -23,6 +23,7 @@ mod lock;
 mod reserve;
 mod rows;
 mod schema;
+mod statements;
 
 use std::path::{Path, PathBuf};
 

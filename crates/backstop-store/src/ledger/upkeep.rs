@@ -27,8 +27,6 @@ pub struct Swept {
     pub forgotten: u64,
     /// It did as much as one may, so there may be more: sweep again soon.
     pub has_more: bool,
-    /// When the oldest status query that nobody has claimed became due.
-    pub oldest_due: Option<Mono>,
     /// Operations that came to need a person since the last sweep, whoever reported it, in order. Each is told once.
     pub raised: Vec<Raised>,
     /// How many more there were than are kept for one sweep. They are among those in that state.

@@ -231,11 +231,13 @@ fn one_claim(backend: &mut dyn LedgerBackend) {
     let third = claim(10, now(17));
     assert_eq!(third.len(), 5, "leases are over");
     for (number, overtaken) in first.into_iter().enumerate() {
-        let recorded = ledger.record(overtaken.ask(now(11).mono).failed(), now(18)).wait();
+        let recorded =
+            ledger.record(overtaken.ask(now(11).mono).failed(Schedule::default().draw(0)), now(18)).wait();
         assert!(matches!(recorded, Ok(Recorded::Refused { why: Refused::Stale, .. })), "{number}");
     }
     for claim in third {
-        let recorded = ledger.record(claim.ask(now(17).mono).succeeded(), now(18)).wait();
+        let recorded =
+            ledger.record(claim.ask(now(17).mono).succeeded(Schedule::default().draw(0)), now(18)).wait();
         assert!(recorded.is_ok_and(|recorded| is_by(direct(&recorded), EvidenceKind::Status)));
     }
     assert!(claim(10, now(1000)).is_empty());

@@ -42,7 +42,9 @@ fn work(ledger: &ThreadLedger) -> Seen {
         }
         let _ = ledger.sweep(upkeep(), 1, now(3)).wait()?;
         for claim in ledger.claim(ROUTE, 9, Duration::from_secs(2), now(4)).wait()?.claims {
-            let _ = ledger.record(claim.ask(now(4).mono).succeeded(), now(5)).wait()?;
+            let _ = ledger
+                .record(claim.ask(now(4).mono).succeeded(Schedule::default().draw(0)), now(5))
+                .wait()?;
         }
         Ok(())
     })();

@@ -75,9 +75,6 @@ impl<R: Rows> Rows for Faulty<R> {
     fn due(&mut self, route: &str, at: Mono, most: usize) -> Result<Vec<Record>, RowsError> {
         self.call(|rows| rows.due(route, at, most))
     }
-    fn oldest_due(&mut self) -> Result<Option<Mono>, RowsError> {
-        self.call(R::oldest_due)
-    }
     fn oldest_due_of(&mut self, route: &str) -> Result<Option<Mono>, RowsError> {
         self.call(|rows| rows.oldest_due_of(route))
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use backstop_engine::failure::NotAsked;
 use backstop_engine::flow::{
-    Attempt, AttemptId, Authorization, BodyFacts, Cached, Came, Event, Filled, HeadFacts, Known, Method,
+    Attempt, AttemptId, Authorization, BodyFacts, Cached, Came, Consulted, Event, Filled, HeadFacts, Method,
     Recorded,
 };
 use backstop_engine::policy::{KeyPart, PublicRead};
@@ -30,7 +30,7 @@ use crate::driver::Hands;
 use crate::fields::{BACKSTOP_ATTEMPT, degraded};
 use crate::fill::{Brought, Fill};
 use crate::flights::{Lead, Watch};
-use crate::json::is_one_value;
+use crate::json::shows_its_end;
 use crate::keep;
 use crate::protected::ProtectedRoute;
 use crate::request::{Read, method, part_text};
@@ -415,10 +415,10 @@ where
         }
     }
 
-    async fn consult(&mut self) -> Option<Known> {
+    async fn consult(&mut self) -> Consulted {
         let route = self.route.state();
         let (Some(operation), Some(rules)) = (&mut self.operation, route.rules.class.effect()) else {
-            return None;
+            return Consulted::Nothing;
         };
         operation.consult(rules, &route.rules.name, &self.parts, &self.route.inner.shared.clock).await
     }
@@ -432,7 +432,7 @@ where
             Answer::Whole { head, body, .. } => {
                 // Where the end of the connection is its end, only its form tells whether it is whole.
                 let framing = head.extensions.get().copied().unwrap_or(Framing::Delimited);
-                let is_whole = framing == Framing::Delimited || is_one_value(body);
+                let is_whole = framing == Framing::Delimited || shows_its_end(body);
                 let content = is_whole.then_some(&body[..]);
                 Some(Answered { status: head.status.as_u16(), headers: &head.headers, content })
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backstop_engine::failure;
-use backstop_engine::flow::{Attempt, Came, Event, Known, Recorded, Telling};
+use backstop_engine::flow::{Attempt, Came, Consulted, Event, Known, Recorded, Telling};
 use backstop_engine::operation::{
     self, Doubt, DurableIntent, Forwarding, IntentError, LEASE_GRACE, NotExecuted, OperationId, Record,
     Report, State,
@@ -215,6 +215,7 @@ impl Operation {
             Came::Unknown(doubt) => doubt,
             Came::Answered(_) => {
                 let Some(Answered { status, headers, content }) = answered else {
+                    self.meant = Telling::Unknown(Doubt::Incomplete);
                     return Some(forwarding.unknown(Doubt::Incomplete, first));
                 };
                 // Without the field that says how it is coded it would be another answer.
@@ -251,22 +252,27 @@ impl Operation {
         route: &str,
         head: &Parts,
         clock: &Clock,
-    ) -> Option<Known> {
-        let scope = self.asked.scope(rules, route, head)?;
+    ) -> Consulted {
+        // Nobody verified who asks, so there is nothing for them.
+        let Some(scope) = self.asked.scope(rules, route, head) else { return Consulted::Nothing };
         let operations = Arc::clone(self.operations());
         let found = match &self.asked.wants {
             Wants::Done(request) => {
                 operations.ledger.find(scope, request.key(&operations.secret), clock.now())
             }
-            Wants::Known(id) => operations.ledger.look(scope, *id, clock.now()),
+            Wants::Known { id, .. } => operations.ledger.look(scope, *id, clock.now()),
         };
-        let record = found.await.ok()??;
+        let record = match found.await {
+            Ok(Some(record)) => record,
+            Ok(None) => return Consulted::Nothing,
+            Err(_) => return Consulted::Unreadable,
+        };
         if let Wants::Done(request) = &self.asked.wants
             && request.fingerprint() != record.identity.fingerprint
         {
-            return Some(Known { telling: Telling::OtherRequest, next_query: None });
+            return Consulted::Known(Known { telling: Telling::OtherRequest, next_query: None });
         }
-        Some(self.known(record, rules, clock))
+        Consulted::Known(self.known(record, rules, clock))
     }
 
     fn known(&mut self, record: Box<Record>, rules: &EffectRules, clock: &Clock) -> Known {

@@ -69,7 +69,11 @@ pub(crate) enum Wants {
     /// That it is done once.
     Done(Arc<Request>),
     /// To know what came of it.
-    Known(OperationId),
+    Known {
+        id: OperationId,
+        /// Who asks, where a field of the request says so.
+        named: Option<Box<[u8]>>,
+    },
 }
 
 /// What is to be done once.
@@ -128,16 +132,10 @@ impl Asked {
         let secret = &operations.secret;
         let said = fingerprint::parts(&rules.fingerprint, head, content)?;
         let fingerprint = secret.digest("fingerprint", said.iter().map(|part| &**part));
-        let named = match &rules.scope {
-            effect::Scope::Header(name) => {
-                let mut values = head.headers.get_all(&**name).into_iter();
-                match (values.next(), values.next()) {
-                    (Some(value), None) if !value.is_empty() => Some(value.as_bytes().into()),
-                    _ => return Err(NotAsked::NoCaller),
-                }
-            }
-            effect::Scope::Principal | effect::Scope::Route => None,
-        };
+        let named = named(rules, head);
+        if named.is_none() && matches!(rules.scope, effect::Scope::Header(_)) {
+            return Err(NotAsked::NoCaller);
+        }
         let fingerprint = Fingerprint::from_bytes(fingerprint);
         let query = rules.verification.as_ref().map(|verification| &verification.query);
         let captured = query.map(|query| echo::captured(secret, query, json)).unwrap_or_default();
@@ -145,13 +143,15 @@ impl Asked {
         Ok(Self { operations: Arc::clone(operations), wants: Wants::Done(Arc::new(request)) })
     }
 
-    /// A request that only wants to know what came of an operation.
-    pub fn to_know(operations: &Arc<Operations>, id: OperationId) -> Self {
-        Self { operations: Arc::clone(operations), wants: Wants::Known(id) }
+    /// A request that only wants to know what came of an operation. As with one that is to be done, who asks is read from what
+    /// the client sent, before any edit of the operator's.
+    pub fn to_know(operations: &Arc<Operations>, rules: &EffectRules, head: &Parts, id: OperationId) -> Self {
+        let wants = Wants::Known { id, named: named(rules, head) };
+        Self { operations: Arc::clone(operations), wants }
     }
 
     pub(crate) const fn looks(&self) -> bool {
-        matches!(self.wants, Wants::Known(_))
+        matches!(self.wants, Wants::Known { .. })
     }
 
     /// Whose operations a request sees. `None`: nobody verified who asks, so it sees none.
@@ -159,18 +159,21 @@ impl Asked {
         let (kind, who): (&[u8], &[u8]) = match &rules.scope {
             effect::Scope::Route => (b"route", b""),
             effect::Scope::Principal => (b"principal", &head.extensions.get::<Principal>()?.0),
-            effect::Scope::Header(name) => match &self.wants {
+            effect::Scope::Header(_) => match &self.wants {
                 Wants::Done(request) => (b"header", request.named.as_deref()?),
-                Wants::Known(_) => (b"header", sole(head, name)?),
+                Wants::Known { named, .. } => (b"header", named.as_deref()?),
             },
         };
         Some(Scope::from_bytes(self.operations.secret.digest("scope", [route.as_bytes(), kind, who])))
     }
 }
 
-fn sole<'a>(head: &'a Parts, name: &str) -> Option<&'a [u8]> {
-    let mut values = head.headers.get_all(name).into_iter();
-    values.next().filter(|_| values.next().is_none()).map(HeaderValue::as_bytes)
+/// Who asks, where a field says so: once, and not by nothing.
+fn named(rules: &EffectRules, head: &Parts) -> Option<Box<[u8]>> {
+    let effect::Scope::Header(name) = &rules.scope else { return None };
+    let mut values = head.headers.get_all(&**name).into_iter();
+    let sole = values.next().filter(|value| values.next().is_none() && !value.is_empty());
+    sole.map(|value| value.as_bytes().into())
 }
 
 impl Request {

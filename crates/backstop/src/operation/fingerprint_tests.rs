@@ -116,10 +116,26 @@ fn what_a_route_ignores_may_differ_and_what_it_names_must_be_the_same() {
     assert_ne!(at(&only, r#"{"amount":"7","to":"a","at":1}"#), one);
 }
 
-/// Deep nesting is bounded work: beyond the depth that is looked into, the text is compared.
+/// Deep nesting is bounded work: within 16 levels what is said is compared, beyond them the text.
 #[test]
 fn deep_content_is_compared_by_its_text() {
-    let deep = |inner: &str| format!("{}{inner}{}", "[".repeat(100), "]".repeat(100));
-    assert_eq!(json(&deep("1")).unwrap(), json(&deep("1")).unwrap());
-    assert_ne!(json(&deep("1")).unwrap(), json(&deep("2")).unwrap());
+    let below = |levels: usize, inner: &str| format!("{}{inner}{}", "[".repeat(levels), "]".repeat(levels));
+    let (spaced, dense) = (r#"{ "a": 1 }"#, r#"{"a":1}"#);
+    assert_eq!(json(&below(15, spaced)).unwrap(), json(&below(15, dense)).unwrap());
+    assert_ne!(json(&below(16, spaced)).unwrap(), json(&below(16, dense)).unwrap());
+    let twice = r#"{"a":1,"a":1}"#;
+    assert_eq!(json(&below(15, twice)), Err(SaidTwice));
+    assert!(json(&below(16, twice)).is_ok());
+    assert_ne!(json(&below(100, "1")).unwrap(), json(&below(100, "2")).unwrap());
+}
+
+/// Half of a surrogate pair has no form as a string (RFC 8259 section 8.2): an object with such a name is itself, byte by byte, and
+/// no name stands twice in it.
+#[test]
+fn a_name_without_a_form_is_no_name_that_stands_twice() {
+    let one = json(r#"{"x":{"\ud800":1}}"#).unwrap();
+    assert_eq!(json(r#"{ "x": {"\ud800":1} }"#).unwrap(), one);
+    assert_ne!(json(r#"{"x":{"\ud800":2}}"#).unwrap(), one);
+    assert_ne!(json(r#"{"x":{"\ud800": 1}}"#).unwrap(), one);
+    assert_ne!(json(r#"{"x":"{\"\\ud800\":1}"}"#).unwrap(), one);
 }

@@ -141,14 +141,19 @@ mod tests {
 
     /// A failure of the upstream proves nothing, whatever a contract calls it (RFC 9110 section 15.6).
     #[test]
-    fn a_server_error_is_neither_a_success_nor_a_refusal() {
+    fn a_server_error_is_no_success_and_a_refusal_only_where_it_is_named_one() {
         let wrong = OutcomeRules {
             succeeded: vec![rule(&[500], &[])],
             refused: vec![rule(&[503], &[])],
             ..OutcomeRules::default()
         };
         assert_eq!(proof(&wrong, 500, Some(b"")), Proof::Nothing);
-        assert_eq!(proof(&wrong, 503, Some(b"")), Proof::Nothing);
+        assert!(
+            matches!(proof(&wrong, 503, Some(b"")), Proof::Refused(_)),
+            "the policy file had to declare it"
+        );
+        assert_eq!(proof(&wrong, 502, Some(b"")), Proof::Nothing);
+        assert_eq!(proof(&wrong, 503, None), Proof::Nothing, "half of it");
     }
 
     #[test]

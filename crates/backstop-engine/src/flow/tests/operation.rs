@@ -8,14 +8,14 @@ use std::time::Duration;
 use crate::engine::Engine;
 use crate::failure::{Failure, FailureKind, NotAsked, Phase as Failing, Sent};
 use crate::flow::{
-    AttemptId, BodyFacts, Came, CopyAction, Decision, Event, Flow, Known, Recorded, Reply, RequestFacts,
-    Step, Telling,
+    AttemptId, BodyFacts, Came, Consulted, CopyAction, Decision, Event, Flow, Known, Recorded, Reply,
+    RequestFacts, Step, Telling,
 };
 use crate::health::{BreakerRules, Phase, WindowCount};
 use crate::operation::{Attention, Doubt, EvidenceKind, NotExecuted};
 use crate::policy::effect::{
-    EffectRules, Fingerprint, KeyForm, KeySource, OutcomeRules, RetentionRules, Scope, SendRules, StoredBody,
-    UnknownAnswer,
+    AnswerRule, EffectRules, Fingerprint, KeyForm, KeySource, OutcomeRules, RetentionRules, Scope, SendRules,
+    StoredBody, UnknownAnswer,
 };
 use crate::policy::{
     AuthorizerRules, Dependency, DependencyId, Origin, Policy, Route, RouteClass, StatusSet,
@@ -43,6 +43,15 @@ fn effect(unknown_answer: UnknownAnswer) -> RouteClass {
         retention: RetentionRules { body: Duration::from_secs(1), tombstone: Duration::from_secs(2) },
         origin: Origin::NONE,
     }))
+}
+
+/// Of a service that says by 503 that it did not take the payment.
+fn operations_refused_by_503() -> Route {
+    let mut route = operations();
+    let RouteClass::Effect(rules) = &mut route.class else { panic!("an effect route") };
+    let rule = AnswerRule { status: StatusSet::of(&[503]), json: Vec::new(), origin: Origin::NONE };
+    rules.outcome.refused.push(rule);
+    route
 }
 
 fn operations() -> Route {
@@ -204,6 +213,38 @@ fn an_answer_that_breaks_off_or_is_too_large_is_unknown() {
     assert_eq!(in_flight(&engine), [0; 4]);
 }
 
+/// A 5xx that the contract may call a refusal is read like any other answer, and is a failure of the dependency all the same. What
+/// is not whole, or not what the contract names, leaves it unknown.
+#[test]
+fn a_server_error_that_is_declared_a_refusal_is_one() {
+    let to_body = || {
+        let engine = engine_of(operations_refused_by_503());
+        let (mut flow, _call) = forwarded(&engine, POST);
+        flow.on(Event::Head { attempt: ANSWER, head: head(503) }, at(START));
+        assert!(matches!(flow.step(at(START)), Step::Collect { .. }));
+        flow
+    };
+    let mut flow = to_body();
+    flow.on(Event::Body { attempt: ANSWER, body: GOOD }, at(START));
+    assert_eq!(records(&mut flow), Came::Answered(ANSWER));
+    flow.on(durable(Telling::Answered(503)), at(START));
+    let decision = decides(flow);
+    assert_eq!(decision.reply, Reply::Collected(ANSWER));
+    assert_eq!(words(&decision), ("failed", "primary", "unavailable"));
+
+    let mut flow = to_body();
+    flow.on(Event::Body { attempt: ANSWER, body: GOOD }, at(START));
+    records(&mut flow);
+    flow.on(durable(Telling::Unknown(Doubt::ServerError)), at(START));
+    assert_eq!(told(&decides(flow)), (502, Some(Problem::OutcomeUnknown), None), "another 503 than declared");
+
+    for body in [BodyFacts::Broken, BodyFacts::TooLarge] {
+        let mut flow = to_body();
+        flow.on(Event::Body { attempt: ANSWER, body }, at(START));
+        assert_eq!(records(&mut flow), Came::Unknown(Doubt::ServerError));
+    }
+}
+
 /// 202 only where it is declared or asked for, and only while the operation is followed; `Retry-After` rounded up.
 #[test]
 fn an_unknown_outcome_is_accepted_only_where_that_is_understood_and_true() {
@@ -238,7 +279,7 @@ fn an_unknown_outcome_is_accepted_only_where_that_is_understood_and_true() {
     }
 }
 
-/// The same operation again, in every state: no call is counted, and the place comes back.
+/// The same operation again, in every state: one request is counted, and the place comes back.
 #[test]
 fn who_comes_with_the_same_key_hears_what_is_known() {
     let wait = Some(Duration::from_secs(3));
@@ -274,7 +315,6 @@ fn who_comes_with_the_same_key_hears_what_is_known() {
     }
 }
 
-/// A breaker that judges by one call: half open it would close on a success, and it is none.
 #[test]
 fn a_key_that_was_used_before_says_nothing_of_the_dependency() {
     let (engine, rules) = with_breaker();
@@ -287,6 +327,10 @@ fn a_key_that_was_used_before_says_nothing_of_the_dependency() {
     let health = &engine.dependency(DependencyId(0)).health;
     assert_eq!(health.phase(at(START).mono), Phase::Closed);
     assert_eq!(health.counts(at(START).mono), WindowCount::default(), "none of them was a call");
+}
+
+fn answered(status: u16) -> Known {
+    Known { telling: Telling::Answered(status), next_query: None }
 }
 
 fn unknown() -> Known {
@@ -305,9 +349,10 @@ fn with_breaker() -> (Arc<Engine>, BreakerRules) {
 #[test]
 fn an_open_breaker_leaves_the_ledger_to_answer() {
     for (known, expected) in [
-        (Some(Known { telling: Telling::Answered(201), next_query: None }), (201, None, None)),
-        (Some(unknown()), (409, Some(Problem::OutcomeUnknown), None)),
-        (None, (503, Some(Problem::CircuitOpen), None)),
+        (Consulted::Known(answered(201)), (201, None, None)),
+        (Consulted::Known(unknown()), (409, Some(Problem::OutcomeUnknown), None)),
+        (Consulted::Nothing, (503, Some(Problem::CircuitOpen), None)),
+        (Consulted::Unreadable, (503, Some(Problem::CircuitOpen), None)),
     ] {
         let (engine, _) = with_breaker();
         engine.dependency(DependencyId(0)).health.force_open(at(START).mono);
@@ -350,13 +395,14 @@ fn what_was_not_begun_after_all_is_recorded_as_never_sent() {
         assert_eq!(records(&mut flow), Came::NeverSent(why));
         flow.on(durable(Telling::NotExecuted(why)), at(START));
         assert_eq!(told(&decides(flow)), (503, Some(Problem::NotExecuted), None));
-        // Where it was not even written down, it is a refusal like any other.
+        // Where it was not even written down, that is why.
         let (mut flow, _call) = forwarded(&engine, POST);
         flow.on(Event::NotAsked { attempt: ANSWER, reason }, at(START));
         records(&mut flow);
         flow.on(Event::Recorded(Recorded::Nothing), at(START));
-        let problem = told(&decides(flow)).1;
-        assert_ne!(problem, Some(Problem::NotExecuted));
+        let decision = decides(flow);
+        assert_eq!(told(&decision), (503, Some(Problem::Ledger), None));
+        assert_eq!(words(&decision), ("rejected", "none", "ledger"));
     }
 }
 
@@ -403,16 +449,19 @@ fn a_look_asks_nobody_but_the_authorizer_and_the_ledger() {
     let authorizer =
         AuthorizerRules { dependency: None, timeout: Duration::from_millis(100), origin: Origin::NONE };
     let engine = engine_of(Route { authorizer: Some(authorizer), ..operations() });
-    for (known, expected) in [
-        (Some(unknown()), (200, None, None)),
-        (Some(Known { telling: Telling::Answered(402), next_query: None }), (200, None, None)),
-        (None, (404, Some(Problem::NoSuchOperation), None)),
+    for (event, expected) in [
+        (Event::Consulted(Consulted::Known(unknown())), (200, None, None)),
+        (Event::Consulted(Consulted::Known(answered(402))), (200, None, None)),
+        (Event::Consulted(Consulted::Nothing), (404, Some(Problem::NoSuchOperation), None)),
+        // Who heard that there is none would begin anew.
+        (Event::Consulted(Consulted::Unreadable), (503, Some(Problem::LedgerUnreadable), None)),
+        (Event::TimeUp(None), (503, Some(Problem::LedgerUnreadable), None)),
     ] {
         let mut flow = begin(&engine, LOOK, START);
         assert!(matches!(flow.step(at(START)), Step::Authorize { .. }));
         flow.on(Event::Authorized(crate::flow::Authorization::Allowed), at(START));
         assert!(matches!(flow.step(at(START)), Step::Consult { .. }));
-        flow.on(Event::Consulted(known), at(START));
+        flow.on(event, at(START));
         assert_eq!(told(&decides(flow)), expected);
     }
     // Who may not learns nothing, and the ledger is not asked.

@@ -136,15 +136,37 @@ fn settling_begins_anew_with_the_process() {
 
 #[test]
 fn what_was_seen_under_its_name_is_never_absent_again() {
-    let mut record = unknown();
-    let claimed = claim(record.clone(), seconds(2), EPOCH, &at(20)).unwrap();
-    record.progress = claimed.record().progress;
-    let report = claimed.committed().ask(at(20).mono).mismatch(draw());
-    record.progress = apply(&record, &report, EPOCH, &at(21)).unwrap().progress;
-    let attention = State::Attention(Attention::Mismatch);
-    assert_eq!(record.progress.state(), attention);
-    for asked in [1500, 2500, 3500, 4500, 5500] {
-        assert_eq!(absent(&mut record, at(asked), Some(rule()), GOOD), attention);
+    let kinds: [(fn(Asked) -> Report, State); 3] = [
+        (|asked| asked.mismatch(draw()), State::Attention(Attention::Mismatch)),
+        (|asked| asked.several_matches(draw()), State::Attention(Attention::SeveralMatches)),
+        (|asked| asked.pending(draw()), State::Unknown(Doubt::Pending)),
+    ];
+    for (saw, state) in kinds {
+        let mut record = unknown();
+        let claimed = claim(record.clone(), seconds(2), EPOCH, &at(20)).unwrap();
+        record.progress = claimed.record().progress;
+        let report = saw(claimed.committed().ask(at(20).mono));
+        record.progress = apply(&record, &report, EPOCH, &at(21)).unwrap().progress;
+        assert_eq!(record.progress.state(), state);
+        for asked in [1500, 2500, 3500] {
+            assert_eq!(absent(&mut record, at(asked), Some(rule()), GOOD), state);
+        }
+        // The time for verification is an hour.
+        let late =
+            if matches!(state, State::Unknown(_)) { State::Attention(Attention::Pending) } else { state };
+        for asked in [4500, 5500] {
+            assert_eq!(absent(&mut record, at(asked), Some(rule()), GOOD), late);
+        }
+        // A route that loses its status query for a while: nobody sees anything then.
+        let claimed = claim(record.clone(), seconds(2), EPOCH, &at(7000)).unwrap();
+        record.progress = claimed.record().progress;
+        let report = claimed.committed().no_status_query(draw());
+        record.progress = apply(&record, &report, EPOCH, &at(7001)).unwrap().progress;
+        let State::Attention(why) = record.progress.state() else { panic!("{state:?}: a person has it") };
+        assert_ne!(why, Attention::NoStatusQuery);
+        for asked in [8500, 9500, 10_500, 11_500] {
+            assert_eq!(absent(&mut record, at(asked), Some(rule()), GOOD), State::Attention(why));
+        }
     }
 }
 

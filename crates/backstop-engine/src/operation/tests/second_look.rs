@@ -113,9 +113,9 @@ fn while_a_person_has_it_its_status_is_asked_for_after_a_long_wait() {
     }
 }
 
-/// After it the upstream may say what it likes: an absence and a refusal decide nothing, a success does.
+/// After it the upstream may say what it likes: its client may have heard that nothing was executed, so a person decides.
 #[test]
-fn after_a_late_success_no_absence_and_no_refusal_decides() {
+fn after_a_late_success_only_a_person_decides() {
     let mut record = absent();
     record.progress = apply(&record, &executed(draw()), EPOCH, &at(5000)).unwrap().progress;
     let good = Standing { has_good_credentials: true, shows_recent: true };
@@ -124,8 +124,11 @@ fn after_a_late_success_no_absence_and_no_refusal_decides() {
     let ask = || claimed(&record).committed().ask(at(6000).mono);
     let to = |report: Report| apply(&held, &report, EPOCH, &at(6001)).unwrap().to();
     assert_eq!(to(ask().absent(Some(rule()), good, draw())), State::Attention(Attention::Contradicted));
-    assert_eq!(to(ask().failed()), State::Attention(Attention::Contradicted));
-    assert_eq!(to(ask().succeeded()), State::Succeeded(Evidence::STATUS));
+    assert_eq!(to(ask().failed(draw())), State::Attention(Attention::Contradicted));
+    assert_eq!(to(ask().succeeded(draw())), State::Attention(Attention::Contradicted));
+    assert_eq!(to(ask().pending(draw())), State::Attention(Attention::Contradicted));
+    let decided = resolve(&record, Decision::Succeeded, EPOCH, &at(6001)).unwrap();
+    assert_eq!(decided.to(), State::Succeeded(Evidence::PERSON));
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn asked(fence: u64) -> Asked {
 }
 
 /// Reports under fence 5, in the order of the columns below.
-fn reports(fence: u64) -> [Report; 8] {
+fn reports(fence: u64) -> [Report; 10] {
     let answer = KeptAnswer::of_status;
     let good = Standing { has_good_credentials: true, shows_recent: true };
     [
@@ -46,20 +46,44 @@ fn reports(fence: u64) -> [Report; 8] {
         forwarding(fence).refused(Refusal::of_status(402, false).unwrap(), answer(402)),
         forwarding(fence).unknown(Doubt::Reset, draw()),
         forwarding(fence).never_sent(NotExecuted::Tls),
-        asked(fence).succeeded(),
-        asked(fence).failed(),
+        asked(fence).succeeded(draw()),
+        asked(fence).failed(draw()),
         asked(fence).absent(Some(rule()), good, draw()),
         asked(fence).several_matches(draw()),
+        asked(fence).pending(draw()),
+        Claim::held(asked(fence).record().clone()).no_status_query(draw()),
     ]
 }
 
 /// Written by hand from the table of transitions: rows are states; columns are the forward's success, refusal, doubt, never sent;
-/// the query's found, declined, absent (not settled), several matches.
+/// the query's found, declined, absent (not settled), several matches, pending; that nobody can ask.
 #[test]
 fn every_report_in_every_state() {
     const STALE: &str = "stale";
     const DECIDED: &str = "decided";
     const NOT_NOW: &str = "not_now";
+    let open = |words: [&'static str; 6]| -> [&'static str; 10] {
+        let [absent, several, pending, nobody, direct, found] = words;
+        let declined = if found == "succeeded status" { "failed status" } else { found };
+        [direct, STALE, STALE, STALE, found, declined, absent, several, pending, nobody]
+    };
+    let undecided = |words: [&'static str; 4]| {
+        let [absent, several, pending, nobody] = words;
+        open([absent, several, pending, nobody, "succeeded direct", "succeeded status"])
+    };
+    const SEVERAL: &str = "attention several_matches";
+    let of_decided = [
+        "attention contradicted",
+        DECIDED,
+        DECIDED,
+        DECIDED,
+        DECIDED,
+        DECIDED,
+        DECIDED,
+        DECIDED,
+        DECIDED,
+        DECIDED,
+    ];
     let table = [
         (
             ("dispatching", ""),
@@ -72,56 +96,36 @@ fn every_report_in_every_state() {
                 NOT_NOW,
                 NOT_NOW,
                 NOT_NOW,
+                NOT_NOW,
+                NOT_NOW,
             ],
         ),
         (
             ("unknown", "timeout"),
-            [
-                "succeeded direct",
-                STALE,
-                STALE,
-                STALE,
-                "succeeded status",
-                "failed status",
-                "unknown timeout",
-                "attention several_matches",
-            ],
+            undecided(["unknown timeout", SEVERAL, "unknown pending", "attention no_status_query"]),
+        ),
+        // What was seen under its name stays known, whatever sees nothing later.
+        (
+            ("unknown", "pending"),
+            undecided(["unknown pending", SEVERAL, "unknown pending", "attention pending"]),
         ),
         (
             ("attention", "deadline"),
-            [
-                "succeeded direct",
-                STALE,
-                STALE,
-                STALE,
-                "succeeded status",
-                "failed status",
-                "attention deadline",
-                "attention several_matches",
-            ],
+            undecided(["attention deadline", SEVERAL, "attention pending", "attention no_status_query"]),
         ),
         (
-            ("attention", "contradicted"),
-            [
-                "succeeded direct",
-                STALE,
-                STALE,
-                STALE,
-                "succeeded status",
-                "attention contradicted",
-                "attention contradicted",
-                "attention contradicted",
-            ],
-        ),
-        (("succeeded", "status"), [DECIDED; 8]),
-        (
-            ("failed", "direct"),
-            ["attention contradicted", DECIDED, DECIDED, DECIDED, DECIDED, DECIDED, DECIDED, DECIDED],
+            ("attention", "pending"),
+            undecided(["attention pending", SEVERAL, "attention pending", "attention pending"]),
         ),
         (
-            ("not_executed", "absent"),
-            ["attention contradicted", DECIDED, DECIDED, DECIDED, DECIDED, DECIDED, DECIDED, DECIDED],
+            ("attention", "mismatch"),
+            undecided(["attention mismatch", SEVERAL, "attention mismatch", "attention mismatch"]),
         ),
+        // A client may have heard the contrary: it is a person's, whatever is said now.
+        (("attention", "contradicted"), open(["attention contradicted"; 6])),
+        (("succeeded", "status"), [DECIDED; 10]),
+        (("failed", "direct"), of_decided),
+        (("not_executed", "absent"), of_decided),
     ];
     for ((token, why), expected) in table {
         let record = in_state(state(token, why));
@@ -186,9 +190,9 @@ fn a_claim_is_one_persons_until_its_lease_is_over() {
     let second = claim_at(first.record(), at(47)).unwrap();
     assert_eq!(second.record().progress.fence(), Fence::new(7));
     let record = second.record().clone();
-    let overtaken = first.committed().ask(at(41).mono).failed();
+    let overtaken = first.committed().ask(at(41).mono).failed(draw());
     assert_eq!(apply(&record, &overtaken, EPOCH, &at(48)), Err(Refused::Stale));
-    let found = second.committed().ask(at(47).mono).succeeded();
+    let found = second.committed().ask(at(47).mono).succeeded(draw());
     assert_eq!(apply(&record, &found, EPOCH, &at(48)).unwrap().to(), state("succeeded", "status"));
 }
 

@@ -6,6 +6,7 @@
 mod full;
 
 use backstop_engine::operation::{Draw, Schedule};
+use backstop_engine::time::Now;
 use backstop_store::ledger::{LedgerOptions, MemoryRows, Rows, ThreadLedger};
 use backstop_store::testing::{begin, forward, kept, now, unknown};
 use http::HeaderMap;
@@ -46,7 +47,7 @@ fn ask_at(desk: &Desk<'_>, method: &str, target: &str, fields: &[(&str, &str)], 
 }
 
 fn ask(ledger: &dyn Ledger, at: Now, method: &str, target: &str, body: &str) -> Heard {
-    ask_at(&Desk::new(Some(ledger), at), method, target, &[JSON], body)
+    ask_at(&Desk::new(Some(ledger), Clock::manual(at).0), method, target, &[JSON], body)
 }
 
 fn open(rows: impl Rows + 'static, options: LedgerOptions) -> ThreadLedger {
@@ -273,7 +274,7 @@ fn whatever_is_no_operators_decision_changes_nothing() {
         (&[JSON], r#"{"outcome":"failed","by":"","reason":"r"}"#, 400),
         (&[JSON], &long, 413),
     ];
-    let desk = Desk::new(Some(&ledger), now(6000));
+    let desk = Desk::new(Some(&ledger), Clock::manual(now(6000)).0);
     for (fields, body, status) in table {
         let heard = ask_at(&desk, "POST", &resolve_of(1), fields, body);
         assert_eq!(heard.status, status, "{fields:?} {body:.60}: {}", heard.text);
@@ -316,26 +317,55 @@ fn a_ledger_that_does_not_do_it_is_told_apart() {
     };
     let closed = five();
     assert!(closed.close(Duration::from_secs(10)));
-    check(&Desk::new(Some(&closed), now(6000)), "closed");
+    check(&Desk::new(Some(&closed), Clock::manual(now(6000)).0), "closed");
 
     let crowded = open(MemoryRows::default(), LedgerOptions { queue_len: 0, ..LedgerOptions::default() });
-    check(&Desk::new(Some(&crowded), now(6000)), "queue_full");
+    check(&Desk::new(Some(&crowded), Clock::manual(now(6000)).0), "queue_full");
 
     let full = open(FullRows::default(), LedgerOptions::default());
-    check(&Desk::new(Some(&full), now(6000)), "no_room");
+    check(&Desk::new(Some(&full), Clock::manual(now(6000)).0), "no_room");
 
     // Somebody else is in a transaction and stays there.
     let mut rows = MemoryRows::default();
     let stuck = open(rows.clone(), LedgerOptions::default());
     rows.begin().unwrap();
     let patience = Duration::from_millis(1);
-    check(&Desk { patience, ..Desk::new(Some(&stuck), now(6000)) }, "timeout");
+    check(&Desk { patience, ..Desk::new(Some(&stuck), Clock::manual(now(6000)).0) }, "timeout");
     rows.commit().unwrap();
+}
+
+/// What is decided is dated when it is decided, and not when the first byte of the decision came.
+#[test]
+fn a_decision_that_arrives_slowly_is_dated_when_it_is_whole() {
+    struct Slow(Option<Bytes>, backstop::clock::ManualClock);
+    impl Body for Slow {
+        type Data = Bytes;
+        type Error = std::convert::Infallible;
+        fn poll_frame(
+            mut self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<Option<Result<http_body::Frame<Bytes>, Self::Error>>> {
+            self.1.advance(Duration::from_secs(3));
+            std::task::Poll::Ready(self.0.take().map(|content| Ok(http_body::Frame::data(content))))
+        }
+    }
+    let ledger = five();
+    let (clock, hand) = Clock::manual(now(6000));
+    let desk = Desk::new(Some(&ledger), clock);
+    let request = Request::builder().method("POST").header(JSON.0, JSON.1);
+    let request = request.body(Slow(Some(Bytes::from_static(FAILED.as_bytes())), hand)).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let resolve = resolve_of(1);
+    let answer = runtime.block_on(desk.answer(place(&resolve).unwrap(), request));
+    assert_eq!(answer.status(), 200);
+    let shown = ask(&ledger, now(6010), "GET", &format!("/operations/{}", id(1)), "").json();
+    // Two frames were polled, each 3 s after the last: 1 000 006 006 s after 1970.
+    assert_eq!(shown["history"][2]["at"], "2001-09-09T03:26:46.000Z", "{shown:#}");
 }
 
 #[test]
 fn without_a_ledger_there_are_no_operations() {
-    let desk = Desk::new(None, now(0));
+    let desk = Desk::new(None, Clock::manual(now(0)).0);
     for (method, target) in [("GET", "/operations".to_owned()), ("POST", resolve_of(1))] {
         let heard = ask_at(&desk, method, &target, &[JSON], FAILED);
         assert_eq!(heard.status, 404);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags};
 
 use super::lock::{failed, private};
-use super::schema::{APPLICATION_ID, FORMAT, LATER_INDEX, TABLES};
+use super::schema::{APPLICATION_ID, FORMAT, INDEXES, TABLES};
 use super::{FILE_NAME, OpenError};
 
 /// What is asked for.
@@ -67,15 +67,15 @@ pub(super) fn open(folder: &Path) -> Result<(Connection, PathBuf), OpenError> {
         Ok(message) => return Err(OpenError::Damaged { path, message }),
         Err(error) => return Err(open_error(&path, &error)),
     }
-    // It writes nothing where it is there.
-    connection.execute_batch(LATER_INDEX).map_err(said)?;
+    // They write nothing where they are there.
+    connection.execute_batch(INDEXES).map_err(said)?;
     Ok((connection, path))
 }
 
 fn create(connection: &Connection) -> Result<(), rusqlite::Error> {
     // The header says what it is in the same transaction that makes it so.
     connection.execute_batch(&format!(
-        "BEGIN IMMEDIATE; {TABLES} {LATER_INDEX}; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT}; COMMIT;"
+        "BEGIN IMMEDIATE; {TABLES} {INDEXES} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT}; COMMIT;"
     ))
 }
 

@@ -12,7 +12,7 @@ use super::encode::{COLUMNS, moment, number, pairs, record};
 use super::lock::{FolderLock, failed};
 use super::reserve::Reserve;
 use super::schema::OWNER;
-use super::{OpenError, file};
+use super::{OpenError, file, statements};
 use crate::ledger::history::{Actor, HistoryEvent, Resolution};
 use crate::ledger::rows::{Filter, Rows, RowsError, SecondLooks};
 
@@ -156,13 +156,12 @@ impl Rows for SqliteRows {
     }
 
     fn by_key(&mut self, scope: &Scope, key: &ClientKey) -> Result<Option<Record>, RowsError> {
-        let found =
-            self.records("WHERE key = ?1 AND scope = ?2", params![key.as_bytes(), scope.as_bytes()])?;
+        let found = self.records(statements::BY_KEY, params![key.as_bytes(), scope.as_bytes()])?;
         Ok(found.into_iter().next())
     }
 
     fn by_id(&mut self, id: OperationId) -> Result<Option<Record>, RowsError> {
-        Ok(self.records("WHERE id = ?1", params![id.as_bytes()])?.into_iter().next())
+        Ok(self.records(statements::BY_ID, params![id.as_bytes()])?.into_iter().next())
     }
 
     fn insert(&mut self, record: &Record) -> Result<bool, RowsError> {
@@ -297,21 +296,11 @@ impl Rows for SqliteRows {
     }
 
     fn due(&mut self, route: &str, at: Mono, most: usize) -> Result<Vec<Record>, RowsError> {
-        self.records(
-            "WHERE route = ?1 AND due <= ?2 ORDER BY asked, due, id LIMIT ?3",
-            params![route, moment(at), most as i64],
-        )
-    }
-
-    fn oldest_due(&mut self) -> Result<Option<Mono>, RowsError> {
-        let oldest: Option<Option<i64>> =
-            self.one("SELECT min(due) FROM operations WHERE due IS NOT NULL", &[])?;
-        Ok(oldest.flatten().and_then(|due| u64::try_from(due).ok()).map(Mono::from_ns))
+        self.records(statements::DUE, params![route, moment(at), most as i64])
     }
 
     fn oldest_due_of(&mut self, route: &str) -> Result<Option<Mono>, RowsError> {
-        let sql = "SELECT min(due) FROM operations WHERE route = ?1 AND due IS NOT NULL";
-        let oldest: Option<Option<i64>> = self.one(sql, params![route])?;
+        let oldest: Option<Option<i64>> = self.one(statements::OLDEST_DUE_OF, params![route])?;
         Ok(oldest.flatten().and_then(|due| u64::try_from(due).ok()).map(Mono::from_ns))
     }
 
@@ -324,17 +313,11 @@ impl Rows for SqliteRows {
     }
 
     fn lapsed(&mut self, at: Mono, most: usize) -> Result<Vec<Record>, RowsError> {
-        self.records(
-            "WHERE state = 'dispatching' AND lease_until <= ?1 ORDER BY lease_until LIMIT ?2",
-            params![moment(at), most as i64],
-        )
+        self.records(statements::LAPSED, params![moment(at), most as i64])
     }
 
     fn overdue(&mut self, at: Wall, most: usize) -> Result<Vec<Record>, RowsError> {
-        self.records(
-            "WHERE due IS NOT NULL AND state = 'unknown' AND verify_until <= ?1 ORDER BY id LIMIT ?2",
-            params![at.as_unix_ns(), most as i64],
-        )
+        self.records(statements::OVERDUE, params![at.as_unix_ns(), most as i64])
     }
 
     fn decided_before(
@@ -344,13 +327,7 @@ impl Rows for SqliteRows {
         has_content: bool,
         most: usize,
     ) -> Result<Vec<Record>, RowsError> {
-        let rest = if has_content {
-            "WHERE route = ?1 AND answer_fields IS NOT NULL AND due IS NULL AND lease_until IS NULL AND changed <= ?2 \
-             ORDER BY changed LIMIT ?3"
-        } else {
-            "WHERE route = ?1 AND due IS NULL AND lease_until IS NULL AND changed <= ?2 ORDER BY changed LIMIT ?3"
-        };
-        // What is neither due nor leased is decided.
+        let rest = if has_content { statements::WITH_CONTENT_BEFORE } else { statements::DECIDED_BEFORE };
         self.records(rest, params![route, at.as_unix_ns(), most as i64])
     }
 
@@ -359,11 +336,8 @@ impl Rows for SqliteRows {
         // Every name comes after an empty one.
         let after = after.as_ref().map_or(&[] as &[u8], |after| &after.as_bytes()[..]);
         let most = (*most).min(SecondLooks::MOST) as i64;
-        self.records(
-            "WHERE route = ?1 AND id > ?2 AND id <= ?3 AND created > ?4 AND state = 'not_executed' AND why = 'absent' \
-             ORDER BY id LIMIT ?5",
-            params![route, after, until.as_bytes(), began_after.as_unix_ns(), most],
-        )
+        let values = params![route, after, until.as_bytes(), began_after.as_unix_ns(), most];
+        self.records(statements::ABSENT, values)
     }
 
     fn open_before(&mut self, epoch: Epoch, most: usize) -> Result<Vec<Record>, RowsError> {
@@ -376,11 +350,16 @@ impl Rows for SqliteRows {
 
     fn list(&mut self, filter: &Filter) -> Result<Vec<Record>, RowsError> {
         let after = filter.after.as_ref().map(|id| &id.as_bytes()[..]);
-        self.records(
-            "WHERE created >= ?1 AND (created > ?1 OR ?4 IS NULL OR id > ?4) AND (?2 IS NULL OR state = ?2) \
-             ORDER BY created, id LIMIT ?3",
-            params![filter.from.as_unix_ns(), filter.state, filter.most.min(Filter::MOST) as i64, after],
-        )
+        let most = filter.most.min(Filter::MOST) as i64;
+        let from = filter.from.as_unix_ns();
+        match filter.state {
+            None => self.records(statements::LIST, params![from, after, most]),
+            // There are few, and they have an index that the others are not in.
+            Some(state @ ("unknown" | "attention")) => {
+                self.records(statements::LIST_OPEN, params![from, after, most, state])
+            }
+            Some(state) => self.records(statements::LIST_STATE, params![from, after, most, state]),
+        }
     }
 
     fn counts(&mut self) -> Result<[u64; 6], RowsError> {
@@ -395,8 +374,7 @@ impl Rows for SqliteRows {
     }
 
     fn oldest(&mut self, state: &'static str) -> Result<Option<Wall>, RowsError> {
-        let sql = "SELECT min(created) FROM operations WHERE due IS NOT NULL AND state = ?1";
-        let oldest: Option<Option<i64>> = self.one(sql, params![state])?;
+        let oldest: Option<Option<i64>> = self.one(statements::OLDEST, params![state])?;
         Ok(oldest.flatten().map(Wall::from_unix_ns))
     }
 

@@ -40,10 +40,6 @@ CREATE TABLE operations (
     answer_body BLOB,
     UNIQUE (key, scope)
 ) STRICT;
-CREATE INDEX operations_due ON operations (route, due) WHERE due IS NOT NULL;
-CREATE INDEX operations_under_way ON operations (lease_until) WHERE state = 'dispatching';
-CREATE INDEX operations_decided ON operations (route, changed) WHERE due IS NULL AND lease_until IS NULL;
-CREATE INDEX operations_with_content ON operations (route, changed) WHERE answer_fields IS NOT NULL;
 CREATE TABLE history (
     operation BLOB NOT NULL,
     at INTEGER NOT NULL,
@@ -55,12 +51,20 @@ CREATE TABLE history (
     person TEXT,
     reason TEXT
 ) STRICT;
-CREATE INDEX history_of ON history (operation);
 ";
 
-/// An index that files of this format may lack, because they were made before anybody needed it.
-pub(super) const LATER_INDEX: &str = "CREATE INDEX IF NOT EXISTS operations_absent ON operations (route, id, created) \
-    WHERE state = 'not_executed' AND why = 'absent'";
+/// What makes the reads of [`statements`](super::statements) fast. Each is made where it is not there yet, whenever a file is opened:
+/// a file of this format may be older than one of them.
+pub(super) const INDEXES: &str = "
+CREATE INDEX IF NOT EXISTS operations_due ON operations (route, due) WHERE due IS NOT NULL;
+CREATE INDEX IF NOT EXISTS operations_under_way ON operations (lease_until) WHERE state = 'dispatching';
+CREATE INDEX IF NOT EXISTS operations_decided ON operations (route, changed) WHERE due IS NULL AND lease_until IS NULL;
+CREATE INDEX IF NOT EXISTS operations_with_content ON operations (route, changed) WHERE answer_fields IS NOT NULL;
+CREATE INDEX IF NOT EXISTS history_of ON history (operation);
+CREATE INDEX IF NOT EXISTS operations_absent ON operations (route, id, created)
+    WHERE state = 'not_executed' AND why = 'absent';
+CREATE INDEX IF NOT EXISTS operations_created ON operations (created, id);
+";
 
 /// With which secret the digests of this ledger were made, as a digest itself.
 pub(super) const OWNER: &str = "

@@ -59,7 +59,8 @@ pub(super) fn leases_and_claims(backend: &mut dyn LedgerBackend) {
     assert!(names(&mine).iter().all(|id| !names(&yours).contains(id)));
     assert_eq!((mine.len(), yours.len()), (5, 4), "eight and the one that lapsed");
     for claim in yours {
-        let recorded = second.record(claim.ask(now(41).mono).succeeded(), now(41)).wait();
+        let recorded =
+            second.record(claim.ask(now(41).mono).succeeded(Schedule::default().draw(0)), now(41)).wait();
         assert!(matches!(recorded, Ok(Recorded::Changed { .. })));
     }
     // An outcome that one records is the other's answer.

@@ -10,13 +10,13 @@ use backstop_engine::operation::{
 use backstop_engine::time::Now;
 
 use super::super::samples::now;
+use super::lifetimes::state;
 use super::{LedgerBackend, ROUTE, begin, forward, intent, kept, unknown, upkeep};
 use crate::ledger::{Begun, Ledger, Raised, Recorded, Resolution, Upkeep};
 
 const OTHER: &str = "refund";
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// As [`unknown`], of another route.
 fn forward_other(ledger: &dyn Ledger, number: u8, now: Now) -> Forwarding {
     let intent = backstop_engine::operation::Intent { route: OTHER.into(), ..intent(number) };
     match ledger.begin(intent, now).wait() {
@@ -25,6 +25,7 @@ fn forward_other(ledger: &dyn Ledger, number: u8, now: Now) -> Forwarding {
     }
 }
 
+/// As [`unknown`], of another route.
 fn unknown_other(ledger: &dyn Ledger, number: u8, now: Now, first: Draw) {
     let report = forward_other(ledger, number, now).unknown(Doubt::Timeout, first);
     assert!(matches!(ledger.record(report, now).wait(), Ok(Recorded::Changed { .. })));
@@ -84,16 +85,17 @@ pub(super) fn schedules(backend: &mut dyn LedgerBackend) {
     let ledger = backend.fresh(now(0));
     drop((begin(&*ledger, 1, now(0)), forward_other(&*ledger, 2, now(0))));
     let wait = Duration::from_secs(100);
-    let never = Schedule { first: wait, most: wait, ..Schedule::default() };
+    let long = Schedule { first: wait, most: wait, ..Schedule::default() };
     let at_once = Schedule { first: Duration::ZERO, ..Schedule::default() };
     let of =
         |route: &str, schedule| Upkeep { route: route.into(), retention: Retention::default(), schedule };
-    let swept = ledger.sweep(Arc::new([of(ROUTE, at_once), of(OTHER, never)]), u64::MAX, now(35)).wait();
+    let swept = ledger.sweep(Arc::new([of(ROUTE, at_once), of(OTHER, long)]), u64::MAX, now(35)).wait();
     assert_eq!(swept.map(|swept| swept.lapsed), Ok(2));
     let oldest = |route: &str| ledger.claim(route, 0, TIMEOUT, now(35)).wait().unwrap_or_default().oldest_due;
     assert_eq!(oldest(ROUTE), Some(now(35).mono));
     let later = oldest(OTHER);
-    assert!(later.is_some_and(|due| due > now(35).mono && due <= now(135).mono), "{later:?}");
+    // Drawn evenly from 100 s, and not from the second of other routes: below that once in a hundred names.
+    assert!(later.is_some_and(|due| due > now(36).mono && due <= now(135).mono), "{later:?}");
 }
 
 /// Whatever calls a person is told by one sweep, once, in order: a deadline, a query, a contradiction.
@@ -121,6 +123,16 @@ pub(super) fn raised(backend: &mut dyn LedgerBackend) {
     }
     assert_eq!(sweep(43), (vec![raised(1, Attention::Mismatch, 42)], 0));
     assert_eq!(sweep(44), (vec![], 0), "once");
+    // Another reason for the same call is none for a second one.
+    for claim in ledger.claim(ROUTE, 2, TIMEOUT, now(500)).wait().unwrap_or_default().claims {
+        let draw = Schedule::default().draw(0);
+        let is_first = claim.record().identity.id == intent(1).id;
+        let report =
+            if is_first { claim.ask(now(500).mono).several_matches(draw) } else { claim.put_back(draw) };
+        assert!(matches!(ledger.record(report, now(501)).wait(), Ok(Recorded::Changed { .. })));
+    }
+    assert_eq!(state(&*ledger, 1), Some(State::Attention(Attention::SeveralMatches)));
+    assert_eq!(sweep(502), (vec![], 0));
     assert_eq!(sweep(3600), (vec![raised(2, Attention::Deadline, 3600)], 0));
     let Ok(by) = Resolution::new("ada", "the bank says no") else { panic!("a name and a reason") };
     let resolved = ledger.resolve(intent(2).id, Decision::NotExecuted, by, now(3601)).wait();

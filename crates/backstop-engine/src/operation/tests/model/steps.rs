@@ -189,7 +189,7 @@ impl Steps<'_> {
             Replica::Asked(fence, seen, was_settled) => {
                 let asked = bridge::asked(fence, was_settled);
                 let (label, report) = match seen {
-                    Seen::Found => ("status: found", asked.succeeded()),
+                    Seen::Found => ("status: found", asked.succeeded(draw())),
                     Seen::Error => ("status: nothing", asked.inconclusive(draw())),
                     Seen::Absent if self.is(Wrong::AbsentAtOnce) => {
                         let asked = bridge::asked(fence, true);

@@ -258,7 +258,7 @@ impl World {
         let standing = Standing { has_good_credentials: true, shows_recent: true };
         let report = match (is_heard, is_shown) {
             (false, _) => asked.inconclusive(draw()),
-            (true, true) => asked.succeeded(),
+            (true, true) => asked.succeeded(draw()),
             (true, false) => asked.absent(Some(rule()), standing, draw()),
         };
         self.report(key, &report);

@@ -75,10 +75,6 @@ impl Rows for FullRows {
         self.rows.due(route, at, most)
     }
 
-    fn oldest_due(&mut self) -> Result<Option<Mono>, RowsError> {
-        self.rows.oldest_due()
-    }
-
     fn lapsed(&mut self, at: Mono, most: usize) -> Result<Vec<Record>, RowsError> {
         self.rows.lapsed(at, most)
     }
