@@ -28,7 +28,7 @@ soak: export BACKSTOP_KILLS := 40
 soak: export BACKSTOP_RANDOM_KILLS := 500
 soak: export BACKSTOP_KILLS_AT_EACH := 20
 soak: export BACKSTOP_SOAK := 1
-soak: test ## As test, with its long versions: minutes of load, forty kill loops
+soak: test ## As test, with its long versions: minutes of load, hundreds of kills
 
 lint: ## Formatting, lints, each crate alone, documentation
 	$(CARGO) fmt --check

@@ -34,6 +34,9 @@ pub(crate) struct List {
     /// Only those in this state
     #[arg(long, value_name = "STATE", value_parser = PossibleValuesParser::new(State::TOKENS))]
     pub(crate) state: Option<String>,
+    /// Only those that began at this date or later, in UTC: 2026-01-31 or 2026-01-31T23:59:59Z
+    #[arg(long, value_name = "DATE", conflicts_with = "after")]
+    pub(crate) from: Option<String>,
     /// At most so many
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=500))]
     pub(crate) limit: u16,

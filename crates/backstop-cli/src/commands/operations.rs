@@ -23,7 +23,7 @@ pub(crate) fn operations(arguments: &Arguments, printer: Printer) -> Exit {
     match done {
         Ok(()) => Exit::Success,
         Err(error) => {
-            let hint = error.hint();
+            let hint = error.hint(arguments);
             printer.error(&error, hint.as_ref().map(|hint| hint as &dyn Display));
             if error.is_an_answer() { Exit::Failure } else { Exit::Error }
         }
@@ -31,10 +31,13 @@ pub(crate) fn operations(arguments: &Arguments, printer: Printer) -> Exit {
 }
 
 fn list(arguments: &List, printer: Printer) -> Result<(), AskError> {
-    let List { port, state, limit, after, json } = arguments;
+    let List { port, state, from, limit, after, json } = arguments;
     let mut target = format!("/operations?limit={limit}");
     if let Some(state) = state {
         target.push_str(&format!("&state={state}"));
+    }
+    if let Some(from) = from {
+        target.push_str(&format!("&from={}", ask::encoded(from)));
     }
     if let Some(after) = after {
         target.push_str(&format!("&after={}", ask::encoded(after)));
@@ -46,10 +49,9 @@ fn list(arguments: &List, printer: Printer) -> Result<(), AskError> {
     }
     let found = page["operations"].as_array().map(Vec::as_slice).unwrap_or_default();
     if found.is_empty() {
-        printer.line(format_args!(
-            "no operations{}",
-            state.as_ref().map_or(String::new(), |s| format!(" in {s}"))
-        ));
+        let state = state.as_ref().map(|state| format!(" in {state}")).unwrap_or_default();
+        let from = from.as_ref().map(|from| format!(" from {from} on")).unwrap_or_default();
+        printer.line(format_args!("no operations{state}{from}"));
         return Ok(());
     }
     printer.raw(&table::list(found));

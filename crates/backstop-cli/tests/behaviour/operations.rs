@@ -136,11 +136,22 @@ fn what_needs_somebody_is_listed_and_shown() {
         assert_eq!(third[..4], [&id(3), "unknown", "restarted", "pay"]);
 
         let page = gateway.json(&["operations", "list", "--state", "unknown", "--json"]).await;
-        let listed: Vec<_> =
-            page["operations"].as_array().unwrap().iter().map(|one| one["id"].clone()).collect();
-        assert_eq!(listed, [json!(id(2)), json!(id(3))]);
+        let ids = |page: &Value| -> Vec<Value> {
+            page["operations"].as_array().unwrap().iter().map(|one| one["id"].clone()).collect()
+        };
+        assert_eq!(ids(&page), [json!(id(2)), json!(id(3))]);
         let (_, told, _) = gateway.says(&["operations", "list", "--state", "failed"]).await;
         assert_eq!(told, "no operations in failed\n");
+
+        // From the moment on at which 2 began.
+        let began = page["operations"][0]["began"].as_str().unwrap();
+        let later = gateway.json(&["operations", "list", "--from", began, "--json"]).await;
+        assert_eq!(ids(&later), [json!(id(2)), json!(id(3))]);
+        let (_, told, _) = gateway.says(&["operations", "list", "--from", "2200-01-01"]).await;
+        assert_eq!(told, "no operations from 2200-01-01 on\n");
+        let (status, _, errors) = gateway.says(&["operations", "list", "--from", "yesterday"]).await;
+        assert_eq!(status.code(), Some(2));
+        assert!(errors.contains("`from` is a date in UTC such as 2026-01-31T23:59:59Z"), "{errors}");
 
         // Page by page, as each says how to go on.
         let (_, told, note) = gateway.says(&["operations", "list", "--limit", "2"]).await;

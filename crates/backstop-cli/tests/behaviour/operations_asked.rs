@@ -45,8 +45,10 @@ fn where_no_gateway_is_it_says_how_to_name_one() {
 fn what_is_no_gateway_is_told() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
+    let foreign = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+    let cut = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}";
     let other = std::thread::spawn(move || {
-        for answer in ["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", ""] {
+        for answer in [foreign, cut, "", "SSH-2.0-OpenSSH_9.2\r\n\r\n", cut, foreign] {
             let (mut stream, _) = listener.accept().unwrap();
             assert!(stream.read(&mut [0; 4096]).unwrap() > 0);
             stream.write_all(answer.as_bytes()).unwrap();
@@ -55,11 +57,17 @@ fn what_is_no_gateway_is_told() {
     let (status, errors) = refused(&["operations", "list", "--admin", &address]);
     assert_eq!(status, Some(2));
     assert!(errors.contains("is no operators' port of a gateway"), "{errors}");
-    // It closes without an answer: a decision may have come through.
-    let order = ["operations", "resolve", ID, "--outcome", "failed", "--reason", "r", "--by", "ana"];
-    let (status, errors) = refused(&[&order[..], &["--admin", &address]].concat());
+    let (status, errors) = refused(&["operations", "list", "--admin", &address]);
     assert_eq!(status, Some(2));
-    assert!(errors.contains("if this was a decision, it may have been written"), "{errors}");
+    assert!(errors.starts_with(&format!("error: the answer of {address} is not whole\n")), "{errors}");
+    // It closes without an answer, or gives none of a gateway's: a decision may have come through.
+    let order = ["operations", "resolve", ID, "--outcome", "failed", "--reason", "r", "--by", "ana"];
+    for _ in 0..4 {
+        let (status, errors) = refused(&[&order[..], &["--admin", &address]].concat());
+        assert_eq!(status, Some(2));
+        let hint = "hint: the decision may have been written: look with `backstop operations show ID` before";
+        assert!(errors.contains(hint), "{errors}");
+    }
     other.join().unwrap();
 }
 
@@ -70,6 +78,7 @@ fn a_gateway_without_a_ledger_says_so() {
     let (status, errors) = refused(&["operations", "list", "--admin", &admin]);
     assert_eq!(status, Some(1), "{errors}");
     assert!(errors.contains("this gateway has no ledger"), "{errors}");
+    assert!(errors.contains("hint: it has no route of class `effect` in its policy"), "{errors}");
     // The policy names the port that the gateway was told, which is any.
     let policy = gateway.folder().join("policy.toml").display().to_string();
     let (status, errors) = refused(&["operations", "list", "--policy", &policy]);
@@ -88,6 +97,7 @@ fn wrong_words_are_refused_before_anything_is_asked() {
         (&["show", "7f"][..], "32 digits in lower-case hexadecimal"),
         (&["list", "--state", "lost"], "dispatching, unknown, succeeded, failed, not_executed, attention"),
         (&["list", "--limit", "501"], "1..=500"),
+        (&["list", "--from", "2026-01-31", "--after", "7.0"], "cannot be used with"),
         (&["list", "--admin", "nowhere"], "no address of a gateway"),
         (&["list", "--admin", "127.0.0.1:9901/x"], "no address of a gateway"),
         (&["list", "--admin", "127.0.0.1:1", "--policy", "p.toml"], "cannot be used with"),

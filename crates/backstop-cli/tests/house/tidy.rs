@@ -1,6 +1,6 @@
 //! Files stay small, and nothing is left open in them.
 
-use crate::repository::{File, rust};
+use crate::repository::{File, files, rust};
 
 const MEDIAN_LINES: usize = 150;
 const MOST_LINES: usize = 500;
@@ -58,4 +58,12 @@ fn nothing_outside_tests_panics_on_purpose() {
         }
     }
     assert!(found.is_empty(), "{found:#?}");
+}
+
+/// What a snapshot test writes down where it found something else: it is accepted or deleted, and never kept.
+#[test]
+fn no_snapshot_waits_to_be_accepted() {
+    let is_pending = |path: &str| path.ends_with(".pending-snap") || path.ends_with(".snap.new");
+    let found: Vec<_> = files(is_pending).into_iter().map(|file| file.path).collect();
+    assert!(found.is_empty(), "accept or delete them: {found:#?}");
 }

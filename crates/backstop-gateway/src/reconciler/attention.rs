@@ -46,7 +46,8 @@ impl Caller {
                 why = raised.why.token(),
                 created = %date(raised.created),
                 since = %date(raised.since),
-                "an operation needs a person: find out with its upstream whether it happened, then decide it"
+                "an operation needs a person: find out with its upstream whether it happened, then decide it with \
+                 `backstop operations resolve ID --outcome OUTCOME --reason TEXT`"
             );
             if self.outbox.as_ref().is_some_and(|outbox| !outbox.put(raised)) {
                 add(&counts.webhook_left_out);
@@ -56,7 +57,7 @@ impl Caller {
             tracing::error!(
                 target: "backstop::operations",
                 left_out,
-                "more operations need a person than are named here: look at the list of those in `attention`"
+                "more operations need a person than are named here: `backstop operations list --state attention` names all"
             );
         }
     }
@@ -71,7 +72,8 @@ impl Caller {
             route = %identity.route,
             why = oldest.progress.state().why(),
             created = %date(identity.created),
-            "operations from before this start need a person: find out with their upstreams, then decide them"
+            "operations from before this start need a person: `backstop operations list --state attention` names them; find \
+             out with their upstreams, then decide each with `backstop operations resolve ID --outcome OUTCOME --reason TEXT`"
         );
     }
 }

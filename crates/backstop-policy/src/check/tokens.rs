@@ -9,6 +9,7 @@ use crate::default;
 use crate::diagnostic::Finding;
 use crate::read::{At, Context};
 use crate::shape::{AuthorizerTable, JwtTable};
+use crate::value::time_text;
 
 pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
     for authorizer in view.authorizers() {
@@ -112,8 +113,10 @@ fn fetched_in_time(jwt: &JwtTable, cx: &mut Context<'_>) {
     }
     let place = jwt.refresh.as_ref().or(jwt.timeout.as_ref()).map_or(&max_age.bytes, |at| &at.bytes);
     let message = format!(
-        "fetched every {refresh:?}, within {timeout:?}, keys may be older than {:?}",
-        max_age.value.0
+        "fetched every {}, within {}, keys may be older than {}",
+        time_text(refresh),
+        time_text(timeout),
+        time_text(max_age.value.0)
     );
     cx.report(
         Finding::new(Code::KeysTooOld, place.clone(), message)

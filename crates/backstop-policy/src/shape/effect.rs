@@ -45,7 +45,7 @@ table! {
         /// followed, for clients that do not take every 2xx for a success.
         "unknown_answer" unknown_answer: UnknownAnswerChoice = Default("`\"auto\"`");
         /// What makes two requests with one key the same request. Another one with the same key is refused (422).
-        "fingerprint" fingerprint: FingerprintTable = Default("method, path, query, media type and the whole body");
+        "fingerprint" fingerprint: FingerprintTable = Default("method, host, path, query, media type, content coding and the whole body");
         /// What is kept of an answer's body, up to 16 KiB, for who repeats the operation: all but what `redact` names, or
         /// nothing. Requests are never kept.
         "store_body" store_body: StoreBodyChoice = Default("`\"redacted\"`, or `\"none\"` with `card_data` or a `scope` of `\"route\"`");

@@ -35,7 +35,8 @@ table! {
         /// What one client may send and how long it may take.
         "limits" limits: LimitsTable = Default("as its keys say");
         /// Memory for answers that are held back until they are complete, over all requests. A route's `buffer` is its
-        /// share per request.
+        /// share per request. Requests on `effect` routes, which are held whole before they are sent, have half as much
+        /// besides; what does not fit there is refused (503).
         "buffer_memory" buffer_memory: PositiveSize = Default("`\"256 MiB\"`");
         /// How long a graceful stop may take before what is left is cut. No route's `deadline` may be longer.
         "drain" drain: PositiveTime = Default("`\"10s\"`");

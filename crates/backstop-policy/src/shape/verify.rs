@@ -81,7 +81,7 @@ table! {
         /// The least time between two that count.
         "spacing" spacing: PositiveTime = Default("`\"60s\"`");
         /// What they lead to: `attention` asks a person, `not_executed` tells the client that it did not happen. That needs all of
-        /// the rule: `absent` with `json`, and `calibrate`.
+        /// the rule: `absent` with `json`, at least 2 `confirmations`, and `calibrate`.
         "verdict" verdict: VerdictChoice = Default("`\"attention\"`");
         /// How it is found out whether the status query sees what has just happened. If it does not, no absence counts.
         "calibrate" calibrate: CalibrateTable = Default("none");

@@ -58,6 +58,6 @@ pub(crate) use redis_url::RedisUrl;
 pub(crate) use status::{DeclaredStatus, GoneStatus, Status};
 pub(crate) use status_path::StatusPath;
 pub(crate) use text::{MediaType, Text};
-pub(crate) use time::{PositiveTime, Time};
+pub(crate) use time::{PositiveTime, Time, time_text};
 pub(crate) use token::{AlgorithmName, NonEmptyText};
 pub(crate) use web_origin::WebOrigin;

@@ -101,6 +101,16 @@ fn parse(text: &str) -> Result<Duration, Fault> {
     }
 }
 
+/// A duration as a policy writes it: a whole number of the largest unit that it is made of.
+pub(crate) fn time_text(duration: Duration) -> String {
+    let ns = duration.as_nanos();
+    let is_whole = |(name, unit): &&(&str, u64)| name.is_ascii() && ns % u128::from(*unit) == 0;
+    match UNITS.iter().rev().find(is_whole) {
+        Some((name, unit)) if ns > 0 => format!("{}{name}", ns / u128::from(*unit)),
+        _ => "0".to_owned(),
+    }
+}
+
 /// `1.5s` as `1500ms`, if that is exact.
 fn without_fraction(whole: &str, fraction_and_unit: &str) -> Option<String> {
     let digits = fraction_and_unit.bytes().take_while(u8::is_ascii_digit).count();
@@ -150,6 +160,27 @@ mod tests {
             ["", "ms", "-1s", "1", "1 s ", "1d", "1m30s", "1.5s", "9000h", "99999999999999999999ns", "１s"]
         {
             assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn is_told_as_a_policy_writes_it() {
+        for (ns, text) in [
+            (0, "0"),
+            (1, "1ns"),
+            (1_500, "1500ns"),
+            (7_000, "7us"),
+            (999_000_000, "999ms"),
+            (1_500_000_000, "1500ms"),
+            (59_000_000_000, "59s"),
+            (60_000_000_000, "1m"),
+            (61_000_000_000, "61s"),
+            (3_600_000_000_000, "1h"),
+            (5_400_000_000_000, "90m"),
+            (2_592_000_000_000_000, "720h"),
+        ] {
+            assert_eq!(time_text(Duration::from_nanos(ns)), text);
+            assert_eq!(parse(text).ok(), Some(Duration::from_nanos(ns)), "{text}");
         }
     }
 

@@ -8,7 +8,7 @@ use backstop_lab::client::{ClientError, Connection, Response};
 use backstop_policy::Refused;
 use serde_json::Value;
 
-use crate::args::Port;
+use crate::args::{Operations, Port};
 
 const DEFAULT: &str = "127.0.0.1:9901";
 /// How long looking up a name may take.
@@ -35,6 +35,8 @@ pub(super) enum AskError {
     NoGateway(SocketAddr, #[source] ClientError),
     #[error("what answers at {0} is no operators' port of a gateway")]
     Foreign(SocketAddr),
+    #[error("the answer of {0} is not whole")]
+    NotWhole(SocketAddr),
     #[error("nobody is named who decides")]
     Nobody,
     #[error("the gateway refuses ({status}): {detail}{state}")]
@@ -47,12 +49,26 @@ impl AskError {
         matches!(self, AskError::Refused { status: 404 | 409, .. })
     }
 
-    /// What to do about it.
-    pub(super) fn hint(&self) -> Option<&'static str> {
+    /// Whether an order may have come through all the same.
+    fn may_be_done(&self) -> bool {
         match self {
-            AskError::NoGateway(_, ClientError::NoHead { .. }) => {
-                Some("if this was a decision, it may have been written: `backstop operations show` tells")
+            AskError::NoGateway(_, error) => {
+                !matches!(error, ClientError::Connect(_) | ClientError::ConnectTimeout(_))
             }
+            AskError::Foreign(_) | AskError::NotWhole(_) => true,
+            _ => false,
+        }
+    }
+
+    /// What to do about it, for whoever gave this command.
+    pub(super) fn hint(&self, command: &Operations) -> Option<&'static str> {
+        let decides = matches!(command, Operations::Resolve(_));
+        if decides && self.may_be_done() {
+            return Some(
+                "the decision may have been written: look with `backstop operations show ID` before you decide again",
+            );
+        }
+        match self {
             AskError::NoGateway(..) | AskError::AnyPort | AskError::Address(_) | AskError::Foreign(_) => {
                 Some(
                     "name the gateway's admin address with --admin HOST:PORT, or its policy with --policy FILE",
@@ -62,13 +78,20 @@ impl AskError {
                 Some("name an address instead, with --admin HOST:PORT")
             }
             AskError::Nobody => Some("say who decides with --by NAME"),
-            AskError::Refused { status: 404, .. } => Some(
-                "`backstop operations list` shows what there is; what is decided is forgotten after its retention",
-            ),
+            AskError::NotWhole(_) => Some("ask again"),
+            AskError::Refused { status: 404, .. } => Some(match command {
+                Operations::List(_) => {
+                    "it has no route of class `effect` in its policy: name the gateway that has one, with --admin HOST:PORT \
+                     or --policy FILE"
+                }
+                Operations::Show(_) | Operations::Resolve(_) => {
+                    "`backstop operations list` shows what there is; what is decided is forgotten after its retention"
+                }
+            }),
             AskError::Refused { status: 409, .. } => {
                 Some("`backstop operations show ID` tells what it is in and how it came to that")
             }
-            AskError::Refused { status: 503, .. } => {
+            AskError::Refused { status: 503, .. } if decides => {
                 Some("`backstop operations show ID` tells whether a decision was written after all")
             }
             AskError::Policy(_) | AskError::Runtime(_) | AskError::Refused { .. } => None,
@@ -102,8 +125,10 @@ pub(super) fn ask(port: &Port, method: &str, target: &str, order: Option<&Value>
 }
 
 fn read(response: &Response, address: SocketAddr) -> Result<Value, AskError> {
-    let value: Value =
-        response.json().ok().filter(|_| response.is_complete()).ok_or(AskError::Foreign(address))?;
+    if !response.is_complete() {
+        return Err(AskError::NotWhole(address));
+    }
+    let value: Value = response.json().map_err(|_foreign| AskError::Foreign(address))?;
     let status = response.status();
     if status == 200 {
         return Ok(value);

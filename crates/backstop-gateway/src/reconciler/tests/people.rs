@@ -31,7 +31,8 @@ fn an_operation_that_needs_a_person_is_a_line_in_the_log_once() {
     world.pass(Duration::from_secs(2));
     let said = lines(&format!("operation={id}"));
     let expected = format!(
-        "ERROR message=an operation needs a person: find out with its upstream whether it happened, then decide it \
+        "ERROR message=an operation needs a person: find out with its upstream whether it happened, then decide it with \
+         `backstop operations resolve ID --outcome OUTCOME --reason TEXT` \
          operation={id} route=pay why=\"mismatch\" created=2026-01-01T00:00:00.000Z since=2026-01-01T00:00:00.000Z"
     );
     assert_eq!(said, [expected]);

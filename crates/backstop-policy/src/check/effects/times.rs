@@ -12,6 +12,7 @@ use crate::diagnostic::Finding;
 use crate::lower::{effect, verify};
 use crate::read::Context;
 use crate::shape::AbsenceTable;
+use crate::value::time_text;
 
 const ONE: u32 = 1000;
 
@@ -51,18 +52,19 @@ fn forgotten(effect: EffectView<'_>, cx: &mut Context<'_>) {
     };
     if retention.tombstone < retention.body {
         let message = format!(
-            "an answer of `{}` is kept for {:?}, and that there was an operation for {:?}",
+            "an answer of `{}` is kept for {}, and that there was an operation for {}",
             effect.text(),
-            retention.body,
-            retention.tombstone
+            time_text(retention.body),
+            time_text(retention.tombstone)
         );
         report(message, "make `tombstone` at least `body`", cx);
     }
     if effect.table.status_query.is_some() && retention.tombstone < followed {
         let message = format!(
-            "`{}` forgets operations after {:?}, and follows one for up to {followed:?}",
+            "`{}` forgets operations after {}, and follows one for up to {}",
             effect.text(),
-            retention.tombstone
+            time_text(retention.tombstone),
+            time_text(followed)
         );
         report(
             message,
@@ -79,9 +81,10 @@ fn too_long(effect: EffectView<'_>, cx: &mut Context<'_>) {
         return;
     }
     let message = format!(
-        "`{}` follows an operation for {followed:?}, and its upstream knows it for {:?}",
+        "`{}` follows an operation for {}, and its upstream knows it for {}",
         effect.text(),
-        known.value.0
+        time_text(followed),
+        time_text(known.value.0)
     );
     cx.report(
         Finding::new(Code::VerifyTooLong, place_of_deadline(effect), message)
@@ -98,8 +101,9 @@ fn waits(effect: EffectView<'_>, cx: &mut Context<'_>) {
     if schedule.first > schedule.cap {
         let place = table.first.as_ref().or(table.cap.as_ref()).map_or(effect.place(), |at| at.bytes.clone());
         let message = format!(
-            "the first wait is up to {:?}, and none is longer than {:?}",
-            schedule.first, schedule.cap
+            "the first wait is up to {}, and none is longer than {}",
+            time_text(schedule.first),
+            time_text(schedule.cap)
         );
         unfit(place, message, "make `cap` at least `first`", cx);
     }
@@ -121,16 +125,21 @@ fn query(effect: EffectView<'_>, cx: &mut Context<'_>) {
     let timeout = written.map_or(default::STATUS_TIMEOUT, |timeout| timeout.value.0);
     if timeout >= followed {
         let place = written.map_or_else(|| effect.place(), |timeout| timeout.bytes.clone());
-        let message =
-            format!("one query may take {timeout:?}, and an operation is followed for {followed:?}");
+        let message = format!(
+            "one query may take {}, and an operation is followed for {}",
+            time_text(timeout),
+            time_text(followed)
+        );
         unfit(place, message, "shorten `timeout`, or lengthen the `deadline` of `verify`", cx);
     }
     let Some(deadline) = &effect.route.common().deadline else { return };
     let lease = EffectRules::lease(deadline.value.0);
     if lease >= followed {
         let message = format!(
-            "an operation of `{}` has {lease:?} to end by itself, and is followed for {followed:?}",
-            effect.text()
+            "an operation of `{}` has {} to end by itself, and is followed for {}",
+            effect.text(),
+            time_text(lease),
+            time_text(followed)
         );
         unfit(
             place_of_deadline(effect),
@@ -146,18 +155,19 @@ fn settles(effect: EffectView<'_>, absence: &AbsenceTable, cx: &mut Context<'_>)
     let seen = absence.calibrate.as_ref().and_then(|calibrate| calibrate.value.must_see_within.as_ref());
     if let Some(seen) = seen.filter(|seen| seen.value.0 > settle.value.0) {
         let message = format!(
-            "an absence counts after {:?}, and a success may show only after {:?}",
-            settle.value.0, seen.value.0
+            "an absence counts after {}, and a success may show only after {}",
+            time_text(settle.value.0),
+            time_text(seen.value.0)
         );
         unfit(seen.bytes.clone(), message, "make `settle` at least `must_see_within`", cx);
     }
     let Some(deadline) = &effect.route.common().deadline else { return };
     if settle.value.0 < deadline.value.0 && absence.not_after.is_none() {
         let message = format!(
-            "`{}` waits {:?} for an answer, and {:?} later nothing more may begin",
+            "`{}` waits {} for an answer, and {} later nothing more may begin",
             effect.text(),
-            deadline.value.0,
-            settle.value.0
+            time_text(deadline.value.0),
+            time_text(settle.value.0)
         );
         unfit(
             settle.bytes.clone(),
@@ -180,7 +190,9 @@ fn in_time(effect: EffectView<'_>, absence: &AbsenceTable, place: Range<usize>, 
         return;
     }
     let message = format!(
-        "absence is confirmed after {needed:?} at the earliest, and an operation is followed for {followed:?}"
+        "absence is confirmed after {} at the earliest, and an operation is followed for {}",
+        time_text(needed),
+        time_text(followed)
     );
     unfit(
         place,
