@@ -2,7 +2,7 @@
 
 mod support;
 
-use backstop_policy::{Code, Diagnostic, Loaded, Place, Severity, parse, render_human, render_json};
+use backstop_policy::{Code, Diagnostic, Place, Severity, parse, render_human, render_json};
 use proptest::prelude::*;
 use support::Files;
 

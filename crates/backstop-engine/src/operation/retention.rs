@@ -1,8 +1,8 @@
 //! How long a record is kept.
 //!
 //! What is decided loses its content after a day and is forgotten after a month. What is not decided is kept until it is. A
-//! forgotten key is a new one, so forgetting needs a date that may be believed: while the clock ran back everything is kept, and
-//! while it is not synchronised, unless the operator accepts that risk in writing.
+//! forgotten key is a new one, so forgetting needs a date that may be believed: while the clock ran back or is not synchronised
+//! everything is kept.
 
 use std::time::Duration;
 
@@ -17,14 +17,12 @@ pub struct Retention {
     pub content: Duration,
     /// The record without it: names, state and dates. 30 days.
     pub tombstone: Duration,
-    /// Whether the operator believes a date that the kernel does not vouch for. No.
-    pub trusts_date: bool,
 }
 
 impl Default for Retention {
     fn default() -> Self {
         const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-        Self { content: DAY, tombstone: DAY.saturating_mul(30), trusts_date: false }
+        Self { content: DAY, tombstone: DAY.saturating_mul(30) }
     }
 }
 
@@ -42,12 +40,7 @@ pub enum Keep {
 /// What becomes of a record now. Exactly at its limit it goes.
 pub fn retained(record: &Record, retention: &Retention, now: &Now) -> Keep {
     let parts = record.progress.parts();
-    let is_believed = match now.wall_trust {
-        WallTrust::Synchronised => true,
-        WallTrust::Unsynchronised => retention.trusts_date,
-        WallTrust::RanBack => false,
-    };
-    if !parts.state.is_decided() || !is_believed {
+    if !parts.state.is_decided() || now.wall_trust != WallTrust::Synchronised {
         return Keep::Whole;
     }
     match now.wall.since(parts.changed) {

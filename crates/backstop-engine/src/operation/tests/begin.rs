@@ -129,9 +129,6 @@ fn what_is_decided_is_kept_for_its_time_and_what_is_not_for_ever() {
     for wall_trust in [WallTrust::Unsynchronised, WallTrust::RanBack] {
         let now = crate::time::Now { wall_trust, ..at(31 * DAY) };
         assert_eq!(kept(&record, now), Keep::Whole, "{wall_trust:?}");
-        let trusting = Retention { trusts_date: true, ..Retention::default() };
-        let expected = if wall_trust == WallTrust::RanBack { Keep::Whole } else { Keep::Nothing };
-        assert_eq!(retained(&record, &trusting, &now), expected, "{wall_trust:?}");
     }
 }
 

@@ -66,7 +66,7 @@ pub(super) fn retention(backend: &mut dyn LedgerBackend) {
     }
     let short = |route: &str| Upkeep {
         route: route.into(),
-        retention: Retention { content: HOUR, tombstone: HOUR * 2, trusts_date: false },
+        retention: Retention { content: HOUR, tombstone: HOUR * 2 },
         schedule: Schedule::default(),
     };
     let sweep = |upkeep: Arc<[Upkeep]>, at| {
