@@ -59,6 +59,7 @@ use crate::alternative::StandInPermit;
 use crate::composed::Gathered;
 use crate::deadline::{Deadline, alternative_share, record_share};
 use crate::engine::{DependencyState, Engine, RouteState};
+use crate::entropy::Entropy;
 use crate::failure::Cause;
 use crate::fills::FillEnd;
 use crate::health::Ticket;
@@ -154,7 +155,7 @@ pub struct Flow {
     begun: Now,
     deadline: Deadline,
     client_waited: Duration,
-    entropy: u64,
+    entropy: Entropy,
     trace: Trace,
     attempts: u32,
     places: [Option<Permit>; 2],
@@ -329,7 +330,7 @@ impl Flow {
             begun: now,
             deadline,
             client_waited: Duration::ZERO,
-            entropy,
+            entropy: Entropy::new(entropy),
             trace,
             attempts: 0,
             places: [None, None],
@@ -366,13 +367,9 @@ impl Flow {
         self.deadline
     }
 
-    /// 64 further random bits, drawn from the entropy that the flow was given (SplitMix64, Steele et al. 2014).
+    /// 64 further random bits, drawn from the entropy that the flow was given.
     pub fn draw(&mut self) -> u64 {
-        self.entropy = self.entropy.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.entropy;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.entropy.bits()
     }
 
     fn route(&self) -> &RouteState {

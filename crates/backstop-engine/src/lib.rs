@@ -33,6 +33,7 @@ pub mod composed;
 pub mod coverage;
 pub mod deadline;
 pub mod engine;
+pub mod entropy;
 pub mod failure;
 pub mod fills;
 pub mod flow;

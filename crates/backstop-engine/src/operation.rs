@@ -77,7 +77,7 @@ pub use record::{
 };
 pub use report::{Report, Verdict};
 pub use retention::{Keep, Retention, retained};
-pub use schedule::{Draw, Schedule};
+pub use schedule::{Draw, Schedule, VERIFY_FOR};
 pub use second_look::{SecondLook, second_look};
 pub use state::{Attention, Doubt, NotExecuted, State};
 pub use tracked::{Follower, Untracked, date_of, tracked};

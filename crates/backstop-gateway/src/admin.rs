@@ -41,6 +41,7 @@ use crate::client_body::RequestContent;
 use crate::disk;
 use crate::metrics;
 use crate::operations::Operations;
+use crate::reconciler;
 use crate::stack::Shared;
 use crate::state::State;
 use crate::upstream::Pool;
@@ -54,6 +55,8 @@ pub(crate) struct Admin {
     pub(crate) caches: Caches,
     pub(crate) state: State,
     pub(crate) operations: Option<Arc<Operations>>,
+    /// What the reconciler counts, where there is one.
+    pub(crate) reconciler: Option<Arc<reconciler::Counts>>,
 }
 
 /// A scraper that takes longer for its request than this is cut off.
@@ -67,8 +70,9 @@ impl Admin {
         caches: Caches,
         state: State,
         operations: Option<Arc<Operations>>,
+        reconciler: Option<Arc<reconciler::Counts>>,
     ) -> Self {
-        Self { backstop, shared, pools, caches, state, operations }
+        Self { backstop, shared, pools, caches, state, operations, reconciler }
     }
 
     pub(crate) async fn serve(self, listener: TcpListener) {

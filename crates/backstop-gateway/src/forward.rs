@@ -12,7 +12,7 @@ use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
 use backstop_engine::flow::Attempt;
 use backstop_engine::policy::{CacheId, RouteId};
 use backstop_engine::time::Mono;
-use backstop_policy::HostHeader;
+use backstop_policy::{DependencySettings, HostHeader};
 use backstop_store::CopyKey;
 use http::header::{CONTENT_LENGTH, HOST, HeaderName, TRANSFER_ENCODING};
 use http::uri::Authority;
@@ -273,6 +273,19 @@ impl Upstream<RequestContent> for Forward<'_> {
 
     fn reaches_others(&self) -> bool {
         true
+    }
+}
+
+/// What a dependency is called by the first of its addresses, as a `Host` has it (RFC 9112 section 3.2).
+pub(crate) fn own_host(dependency: &DependencySettings) -> String {
+    dependency.addresses.first().map_or_else(String::new, ToString::to_string)
+}
+
+/// The `Host` of a request to a dependency that is no client's.
+pub(crate) fn sent_host(dependency: &DependencySettings) -> String {
+    match &dependency.host {
+        HostHeader::Client => own_host(dependency),
+        HostHeader::Fixed(host) => host.to_string(),
     }
 }
 

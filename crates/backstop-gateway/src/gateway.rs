@@ -27,12 +27,12 @@ use crate::cors::Cors;
 use crate::crew::Crew;
 use crate::disk;
 use crate::edits::Edits;
-use crate::forward;
+use crate::forward::{self, own_host, sent_host};
 use crate::log::Decisions;
 use crate::operations::{self, LedgerUnusable, Operations};
 use crate::parts::PartRules;
 use crate::probe::{CannotProbe, Probe};
-use crate::reconciler::{self, Reconciler};
+use crate::reconciler::{self, CannotFollow, Reconciler};
 use crate::router::{RouteConflict, Router};
 use crate::stack::{RouteStack, Shared};
 use crate::state::State;
@@ -95,6 +95,9 @@ pub enum BindError {
     /// A probe cannot be sent as the policy says.
     #[error(transparent)]
     Probe(#[from] CannotProbe),
+    /// Operations cannot be followed as the policy says.
+    #[error(transparent)]
+    Follow(#[from] CannotFollow),
     /// Two rules claim the same requests.
     #[error(transparent)]
     Routes(#[from] RouteConflict),
@@ -133,11 +136,11 @@ impl Gateway {
         let state = State::open(&store, backstop.engine(), &clock, &dependencies);
         let open = |_| operations::open(Path::new(&*store.path), clock.now()).map(Arc::new);
         let operations = store.ledger.map(open).transpose()?;
-        let reconciler = operations.as_ref().map(|operations| {
-            let webhook = gateway.webhook.as_ref();
-            let followed = reconciler::followed(backstop.engine(), &routes, &dependencies);
-            reconciler::Settings::new(Arc::clone(operations), followed, webhook, &clock)
-        });
+        let follow = |operations: &Arc<Operations>| {
+            let followed = reconciler::followed(backstop.engine(), &routes, &dependencies)?;
+            reconciler::Settings::new(Arc::clone(operations), followed, gateway.webhook.as_ref(), &clock)
+        };
+        let reconciler = operations.as_ref().map(follow).transpose()?;
         let router = Router::new(&routes)?;
         let pools = dependencies.iter().map(|dependency| pool(dependency, &clock)).collect();
         let caches = Caches::new(&caches, &clock);
@@ -231,6 +234,7 @@ impl Gateway {
             self.caches.clone(),
             state.clone(),
             self.operations.clone(),
+            reconciler.as_ref().map(|reconciler| Arc::clone(reconciler.counts())),
         );
         let admin = tokio::spawn(admin.serve(tokio::net::TcpListener::from_std(self.admin.try_clone()?)?));
         let housekeeping = tokio::spawn(keep_house(
@@ -394,11 +398,6 @@ fn pool(dependency: &DependencySettings, clock: &Clock) -> Pool<RequestContent> 
     Pool::new(settings, clock.clone())
 }
 
-/// What a dependency is called by the first of its addresses, as a `Host` has it (RFC 9112 section 3.2).
-fn own_host(dependency: &DependencySettings) -> String {
-    dependency.addresses.first().map_or_else(String::new, ToString::to_string)
-}
-
 /// The fields by which copies of a route, or its prepared answers, are told apart.
 fn keyed(class: &RouteClass) -> Arc<[HeaderName]> {
     let parts = class.read().into_iter().flat_map(|read| &read.key);
@@ -419,12 +418,8 @@ fn keyed(class: &RouteClass) -> Arc<[HeaderName]> {
 /// What the dependencies that name a probe are probed with.
 fn probes(dependencies: &[DependencySettings]) -> Result<Vec<Probe>, CannotProbe> {
     let probe = |dependency: &DependencySettings| {
-        let host = match &dependency.host {
-            HostHeader::Client => own_host(dependency),
-            HostHeader::Fixed(host) => host.to_string(),
-        };
         let settings = dependency.probe.as_ref()?;
-        Some(Probe::new(dependency.id, settings, &host))
+        Some(Probe::new(dependency.id, settings, &sent_host(dependency)))
     };
     dependencies.iter().filter_map(probe).collect()
 }

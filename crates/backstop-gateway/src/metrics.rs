@@ -7,6 +7,7 @@ mod authorizations;
 mod caches;
 mod incidents;
 mod operations;
+mod reconciler;
 mod recovery;
 
 use std::collections::BTreeMap;
@@ -58,6 +59,7 @@ impl Collector for Everything {
         self.fills(&mut encoder)?;
         self.incidents(&mut encoder)?;
         self.operations(&mut encoder)?;
+        self.reconciler(&mut encoder)?;
         self.in_flight(&mut encoder)?;
         self.held_back(&mut encoder)?;
         self.copies(&mut encoder)?;

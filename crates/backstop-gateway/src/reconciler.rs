@@ -10,12 +10,13 @@
 //!
 //! | room | what is done there |
 //! |---|---|
+//! | [`lives`] | another life after a panic |
 //! | [`turn`] | once a second, and when something is due: sweep, look at each route, say that it is at work |
 //! | [`route`] | what is claimed of a route, and when |
 //! | [`budget`], [`breaker`] | how many queries, how far apart, and whether at all |
 //! | [`ask`], [`query`] | one query, on a connection of its own |
 //! | [`answer`] | what it says |
-//! | [`found`], [`calibration`] | whether an absence may count |
+//! | [`credentials`], [`calibration`] | whether an absence may count |
 //! | [`again`] | asking again about what was decided by absence |
 //! | [`attention`], [`webhook`] | calling a person |
 //! | [`followed`] | which routes are followed, as the policy has it |
@@ -29,16 +30,16 @@ mod breaker;
 mod budget;
 mod calibration;
 mod counts;
-mod entropy;
+mod credentials;
 mod followed;
-mod found;
+mod lives;
 mod query;
 mod route;
 mod turn;
 mod webhook;
 
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -47,11 +48,10 @@ use backstop_policy::WebhookSettings;
 use tokio::sync::watch;
 
 use crate::operations::{self, Operations};
-use crate::worker::on_own_runtime;
 
 pub(crate) use calibration::Calibration;
-pub(crate) use counts::Counts;
-pub(crate) use followed::{Followed, followed};
+pub(crate) use counts::{Counts, RouteCounts};
+pub(crate) use followed::{CannotFollow, Followed, followed};
 pub(crate) use webhook::Webhook;
 
 /// What the reconciler is given.
@@ -69,42 +69,26 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// For these routes, as the policy has it.
+    ///
+    /// # Errors
+    /// If the webhook cannot be told as the policy says.
     pub(crate) fn new(
         operations: Arc<Operations>,
         routes: Vec<Followed>,
         webhook: Option<&WebhookSettings>,
         clock: &Clock,
-    ) -> Self {
+    ) -> Result<Self, CannotFollow> {
+        let webhook = webhook.map(followed::webhook).transpose()?;
         let calibration = followed::calibration(&routes);
         let samples = calibration.clone();
         operations.successes.tell(move |route, upstream_id, now| samples.offer(route, upstream_id, now.mono));
-        Self {
-            operations,
-            webhook: webhook.and_then(followed::webhook),
-            calibration,
-            routes,
-            clock: clock.clone(),
-        }
+        Ok(Self { operations, webhook, calibration, routes, clock: clock.clone() })
     }
 }
 
 /// Follows unknown operations.
 #[derive(Debug)]
 pub(crate) struct Reconciler;
-
-/// Dropped however its thread ends.
-struct Tells(#[expect(dead_code, reason = "that it is dropped tells whoever waits")] Sender<()>);
-
-impl Drop for Tells {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            tracing::error!(
-                target: "backstop::operations",
-                "the reconciler has failed: unknown operations are not followed until the process is started again"
-            );
-        }
-    }
-}
 
 /// A reconciler at work. Dropped, it ends.
 #[derive(Debug)]
@@ -129,10 +113,9 @@ impl Reconciler {
         let (tell, ended) = channel::<()>();
         let counted = Arc::clone(&counts);
         std::thread::Builder::new().name("backstop-reconciler".into()).spawn(move || {
-            let _tells = Tells(tell);
-            if let Err(error) = on_own_runtime(turn::run(settings, counted, seed, stopped)) {
-                tracing::error!(target: "backstop::operations", %error, "unknown operations are not followed");
-            }
+            // Dropped however this ends: that tells whoever waits for it.
+            let _tell = tell;
+            lives::run(&settings, &counted, seed, &stopped);
         })?;
         Ok(Handle { stop, ended: Mutex::new(ended), counts })
     }
@@ -140,7 +123,6 @@ impl Reconciler {
 
 impl Handle {
     /// What was counted so far.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the metrics do not show it yet"))]
     pub(crate) fn counts(&self) -> &Arc<Counts> {
         &self.counts
     }

@@ -100,7 +100,7 @@ pub(crate) const VERIFY_FIRST: Duration = Duration::from_secs(1);
 pub(crate) const VERIFY_FACTOR: u32 = 2000;
 pub(crate) const VERIFY_CAP: Duration = Duration::from_secs(60);
 /// Or four fifths of what the upstream remembers, if that is less.
-pub(crate) const VERIFY_DEADLINE: Duration = Duration::from_secs(12 * 3600);
+pub(crate) const VERIFY_DEADLINE: Duration = backstop_engine::operation::VERIFY_FOR;
 pub(crate) const ATTENTION_POLL: Duration = Duration::from_secs(15 * 60);
 pub(crate) const EFFECT_BODY_BYTES: u64 = 256 << 10;
 pub(crate) const KEEP_BODY: Duration = Duration::from_secs(24 * 3600);

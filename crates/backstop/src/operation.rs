@@ -25,5 +25,5 @@ pub mod matching;
 pub mod member;
 pub mod secret;
 
+pub(crate) use asked::Wants;
 pub use asked::{Asked, NotAsked, Operations, Successes};
-pub(crate) use asked::{Wants, schedule};

@@ -6,8 +6,12 @@
 
 use std::time::Duration;
 
+use crate::entropy::spread;
 use crate::health::PerMille;
-use crate::policy::effect::ScheduleRules;
+use crate::policy::effect::{EffectRules, ScheduleRules};
+
+/// For so long an operation is followed, if its route says nothing else; then a person has to look at it.
+pub const VERIFY_FOR: Duration = Duration::from_secs(12 * 3600);
 
 /// The waits between status queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,6 +32,14 @@ impl From<&ScheduleRules> for Schedule {
     fn from(rules: &ScheduleRules) -> Self {
         let ScheduleRules { first, factor, cap, attention_poll, .. } = *rules;
         Self { first, factor, most: cap, attention: attention_poll }
+    }
+}
+
+/// When the status of a route's operations is asked for.
+impl From<&EffectRules> for Schedule {
+    fn from(rules: &EffectRules) -> Self {
+        let verification = rules.verification.as_ref();
+        verification.map_or_else(Self::default, |verification| Self::from(&verification.schedule))
     }
 }
 
@@ -98,13 +110,6 @@ fn grown(first: Duration, factor: PerMille, times: u32) -> Duration {
     // Not infinite, because nothing times that is no number.
     let all = once.powi(i32::try_from(times).unwrap_or(i32::MAX)).min(f64::MAX);
     Duration::try_from_secs_f64(first.as_secs_f64() * all).unwrap_or(Duration::MAX)
-}
-
-/// Evenly drawn between nothing and `most`, by 64 random bits.
-pub(super) fn spread(most: Duration, entropy: u64) -> Duration {
-    // The upper half of a product of two words of 64 bits. Waits are far below 584 years, which 64 bits of nanoseconds hold.
-    let most_ns = most.as_nanos().min(u128::from(u64::MAX - 1));
-    Duration::from_nanos(((u128::from(entropy) * (most_ns + 1)) >> 64) as u64)
 }
 
 #[cfg(test)]

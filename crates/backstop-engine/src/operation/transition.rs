@@ -182,7 +182,7 @@ pub fn recover(record: &Record, entropy: u64, epoch: Epoch, now: &Now) -> Option
     let step = Step { parts, epoch, now };
     let parts =
         Parts { asked: 0, asked_at: now.mono, absences: 0, settle_from: now.mono, born: now.mono, ..parts };
-    let wait = super::schedule::spread(super::RECOVERY_SPREAD, entropy);
+    let wait = crate::entropy::spread(super::RECOVERY_SPREAD, entropy);
     Some(Step { parts, ..step }.open(state, wait))
 }
 

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use backstop::operation::key::is_quoted;
 use backstop_engine::operation::{Claim, SecondLook, Standing};
 use backstop_engine::time::Mono;
 use backstop_store::ledger::checkpoint::{Checkpoint, pass};
@@ -86,10 +87,10 @@ impl Place {
             add(&counts.breaker_opened);
         }
         if said.is_found() {
-            asking.found.borrow_mut().told_of(about.upstream_id, now);
+            asking.credentials.borrow_mut().told_of(about.upstream_id, now);
         }
         if said == Said::Nothing(Why::Credentials) {
-            asking.found.borrow_mut().refused();
+            asking.credentials.borrow_mut().refused();
             self.alarm(asking, now);
         }
         said
@@ -108,13 +109,26 @@ impl Place {
         );
     }
 
+    /// The task of this query has panicked, which ends it alone. Its operation is asked for again when its lease is over.
+    fn is_lost(&self) {
+        tracing::error!(
+            target: "backstop::operations",
+            route = %self.route.name,
+            "a status query has panicked: report this with what the process wrote to standard error"
+        );
+        // Whoever panicked may hold it.
+        if let Some(Ok(mut breaker)) = self.asking().map(|asking| asking.breaker.try_borrow_mut()) {
+            breaker.lost(self.shared.clock.mono(), self.shared.bits());
+        }
+    }
+
     /// What is known of the upstream when it does not know an operation.
     fn standing(&self, upstream_id: &[u8]) -> Standing {
         let now = self.shared.clock.mono();
         let Some(asking) = self.asking() else {
             return Standing { has_good_credentials: false, shows_recent: false };
         };
-        let has_good_credentials = asking.found.borrow().vouches_for(upstream_id, now);
+        let has_good_credentials = asking.credentials.borrow().vouches_for(upstream_id, now);
         let shows_recent = asking.samples.borrow().as_ref().is_none_or(|samples| samples.shows_recent());
         if asking.absence.is_some() && !(has_good_credentials && shows_recent) {
             add(&self.route.counts(&self.shared).absences_suspended);
@@ -136,7 +150,10 @@ impl Drop for Place {
                 asking.again.borrow_mut().ended();
             }
         }
-        self.route.next_look.set(Mono::default());
+        if std::thread::panicking() {
+            self.is_lost();
+        }
+        self.route.is_woken.set(true);
         self.shared.ended.notify_one();
     }
 }
@@ -175,9 +192,8 @@ pub(super) async fn operation(mut place: Place, claim: Claim, request: Request<F
         (Said::Mismatch, _) => asked.mismatch(next),
         (Said::Absent, Some(standing)) => {
             // Whether the service knows a key by its quotes or without them nobody has seen: that it does not know it so says nothing.
-            let is_quoted =
-                asked.record().identity.upstream_id.as_deref().is_some_and(|id| id.starts_with(b"\""));
-            let rule = route.asking.as_ref().and_then(|asking| asking.absence).filter(|_| !is_quoted);
+            let id_is_quoted = asked.record().identity.upstream_id.as_deref().is_some_and(is_quoted);
+            let rule = route.asking.as_ref().and_then(|asking| asking.absence).filter(|_| !id_is_quoted);
             asked.absent(rule, standing, next)
         }
         (Said::Absent | Said::Nothing(_), _) => asked.inconclusive(next),
@@ -232,14 +248,14 @@ pub(super) async fn sample(mut place: Place, sample: Sample, request: Request<Fu
     add(&counts.sample_queries);
     let mut samples = asking.samples.borrow_mut();
     let Some(samples) = samples.as_mut() else { return };
-    let was_shown = samples.shows_recent();
+    let was_failing = samples.is_failing();
     match samples.answered(&sample, now, said == Said::Succeeded) {
         Seen::InTime => add(&counts.samples_seen),
         Seen::NotInTime => add(&counts.samples_not_seen),
         Seen::NotYet => {}
     }
-    set(&counts.calibration_is_failing, !samples.shows_recent());
-    if was_shown && !samples.shows_recent() {
+    set(&counts.calibration_is_failing, samples.is_failing());
+    if samples.is_failing() && !was_failing {
         tracing::warn!(
             target: "backstop::operations",
             route = %place.route.name,

@@ -9,6 +9,7 @@ use backstop_engine::incident::Moment;
 use backstop_engine::operation::Record;
 use backstop_engine::time::Wall;
 use backstop_store::ledger::Raised;
+use tokio::task::JoinHandle;
 
 use super::Webhook;
 use super::counts::add;
@@ -23,14 +24,15 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    /// With a webhook, if there is one, which is told from a task of its own.
-    pub(super) fn new(webhook: Option<Webhook>, shared: &Rc<Shared>) -> Self {
-        let outbox = webhook.map(|webhook| {
+    /// With a webhook, if there is one, which is told from a task of its own: that never ends but by a panic.
+    pub(super) fn new(webhook: Option<Webhook>, shared: &Rc<Shared>) -> (Self, Option<JoinHandle<()>>) {
+        let telling = webhook.map(|webhook| {
             let outbox = Rc::new(Outbox::default());
-            tokio::task::spawn_local(super::webhook::run(webhook, Rc::clone(&outbox), Rc::clone(shared)));
-            outbox
+            let telling = super::webhook::run(webhook, Rc::clone(&outbox), Rc::clone(shared));
+            (outbox, tokio::task::spawn_local(telling))
         });
-        Self { shared: Rc::clone(shared), outbox }
+        let (outbox, telling) = telling.unzip();
+        (Self { shared: Rc::clone(shared), outbox }, telling)
     }
 
     /// These have come to need a person, and so many more.

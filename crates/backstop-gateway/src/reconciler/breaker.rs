@@ -13,9 +13,8 @@
 
 use std::time::Duration;
 
+use backstop_engine::entropy::spread;
 use backstop_engine::time::Mono;
-
-use super::entropy::spread;
 
 /// So many failures in a row open it.
 const FAILURES: u32 = 5;
@@ -122,6 +121,13 @@ impl Breaker {
         }
     }
 
+    /// Nobody knows what came of a query: its task has panicked. One that tried has failed, or none would ever try again.
+    pub(super) fn lost(&mut self, now: Mono, entropy: u64) {
+        if let Phase::Trying = self.phase {
+            let _it_opens = self.failed(Begun(self.generation), now, entropy);
+        }
+    }
+
     const fn enter(&mut self, phase: Phase) {
         self.phase = phase;
         self.generation += 1;
@@ -181,6 +187,20 @@ mod tests {
             fail(&mut breaker, at(9000));
         }
         assert_eq!(breaker.open_until(), Some(at(10_000)), "waits begin anew");
+    }
+
+    #[test]
+    fn a_try_that_is_lost_is_followed_by_another() {
+        let mut breaker = Breaker::new();
+        breaker.lost(at(0), u64::MAX);
+        assert!(!breaker.is_open());
+        for _ in 0..5 {
+            fail(&mut breaker, at(0));
+        }
+        let _lost = breaker.begin(at(1000)).unwrap();
+        assert_eq!(breaker.room(at(9000)), 0);
+        breaker.lost(at(9000), u64::MAX);
+        assert_eq!(breaker.open_until(), Some(at(11_000)));
     }
 
     #[test]

@@ -51,6 +51,11 @@ impl Budget {
         self.earliest.max(now).after(self.interval.saturating_mul(self.waiting)).before(LEAD)
     }
 
+    /// Before this moment no query begins.
+    pub(super) const fn earliest(&self) -> Mono {
+        self.earliest
+    }
+
     /// How many are claimed and not asked for yet.
     pub(super) const fn waiting(&self) -> u32 {
         self.waiting

@@ -2,13 +2,14 @@
 //!
 //! An absence proves something only of an upstream that shows its own successes in time. So of those that are known some are
 //! asked for by the same query: at once, then after waits that double, for as long as they may take to be shown. While the last
-//! one was not shown, no absence counts.
+//! one was not shown, no absence counts. Nor does one before any was shown: what was seen in another life is not known.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use backstop::operation::key::is_quoted;
 use backstop_engine::health::PerMille;
 use backstop_engine::policy::effect::CalibrationRules;
 use backstop_engine::time::Mono;
@@ -55,7 +56,8 @@ impl Calibration {
     /// The upstream's own answer has just said that this operation was executed. Takes the route's share of them, evenly; what
     /// there is no room for is left out. Never waits.
     pub(crate) fn offer(&self, route: &str, upstream_id: &[u8], now: Mono) {
-        let Some(offers) = self.offers(route) else { return };
+        // Its upstream may know it without the quotes, and then it would look like one that is not shown.
+        let Some(offers) = self.offers(route).filter(|_| !is_quoted(upstream_id)) else { return };
         let before = offers.successes.fetch_add(1, Ordering::Relaxed);
         if !is_sampled(before, offers.sample) {
             return;
@@ -93,7 +95,14 @@ pub(super) struct Samples {
     route: Box<str>,
     must_see_within: Duration,
     pending: Vec<Pending>,
-    is_failing: bool,
+    last: Option<Shown>,
+}
+
+/// What became of the last known success, if there was one in this life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    InTime,
+    NotInTime,
 }
 
 /// A success that is being asked for.
@@ -131,12 +140,23 @@ impl Sample {
 impl Samples {
     pub(super) fn new(calibration: Calibration, route: &str, rules: &CalibrationRules) -> Self {
         let must_see_within = rules.must_see_within;
-        Self { calibration, route: route.into(), must_see_within, pending: Vec::new(), is_failing: false }
+        Self { calibration, route: route.into(), must_see_within, pending: Vec::new(), last: None }
     }
 
     /// Whether absences count, as far as it goes.
-    pub(super) const fn shows_recent(&self) -> bool {
-        !self.is_failing
+    pub(super) fn shows_recent(&self) -> bool {
+        self.last == Some(Shown::InTime)
+    }
+
+    /// Whether the last known success was not shown in time.
+    pub(super) fn is_failing(&self) -> bool {
+        self.last == Some(Shown::NotInTime)
+    }
+
+    /// How many successes were not asked for because enough were.
+    pub(super) fn left_out(&self) -> u64 {
+        let offers = self.calibration.offers(&self.route);
+        offers.map_or(0, |offers| offers.left_out.load(Ordering::Relaxed))
     }
 
     /// One that is to be asked for now.
@@ -187,7 +207,7 @@ impl Samples {
             (false, false) => Seen::NotInTime,
         };
         self.pending.swap_remove(at);
-        self.is_failing = seen == Seen::NotInTime;
+        self.last = Some(if seen == Seen::InTime { Shown::InTime } else { Shown::NotInTime });
         seen
     }
 
@@ -237,13 +257,41 @@ mod tests {
         let second = samples.next(at(0)).unwrap();
         assert_eq!((first.upstream_id(), second.upstream_id()), (&b"a"[..], &b"b"[..]));
         assert!(samples.next(at(0)).is_none());
-        assert_eq!(calibration.offers("pay").unwrap().left_out.load(Ordering::Relaxed), 1);
+        assert_eq!(samples.left_out(), 1);
+    }
+
+    /// A failing one of the last life would be forgotten otherwise.
+    #[test]
+    fn before_any_success_was_shown_no_absence_counts() {
+        let (calibration, mut samples) = samples(1000);
+        assert!(!samples.shows_recent());
+        calibration.offer("pay", b"a", at(0));
+        let sample = samples.next(at(0)).unwrap();
+        assert!(!samples.shows_recent());
+        samples.answered(&sample, at(0), false);
+        assert!(!samples.shows_recent());
+        let sample = samples.next(at(1000)).unwrap();
+        samples.answered(&sample, at(1000), true);
+        assert!(samples.shows_recent());
+    }
+
+    /// A service may know it without its quotes.
+    #[test]
+    fn a_quoted_key_is_no_sample() {
+        let (calibration, mut samples) = samples(1000);
+        calibration.offer("pay", b"\"a\"", at(0));
+        assert!(samples.next(at(0)).is_none());
+        calibration.offer("pay", b"a", at(0));
+        assert!(samples.next(at(0)).is_some());
     }
 
     /// By hand: at once, after 1 s, 2 s and 4 s more, and for the last time at 10 s.
     #[test]
     fn a_success_that_is_not_shown_in_time_suspends_absences_until_one_is() {
         let (calibration, mut samples) = samples(1000);
+        calibration.offer("pay", b"shown", at(0));
+        let sample = samples.next(at(0)).unwrap();
+        samples.answered(&sample, at(0), true);
         calibration.offer("pay", b"a", at(0));
         for (due, expected) in [
             (0, Seen::NotYet),
@@ -253,11 +301,11 @@ mod tests {
             (10_000, Seen::NotInTime),
         ] {
             assert!(due == 0 || samples.next(at(due - 1)).is_none(), "{due}");
-            assert!(samples.shows_recent());
+            assert!(samples.shows_recent() && !samples.is_failing());
             let sample = samples.next(at(due)).unwrap();
             assert_eq!(samples.answered(&sample, at(due), false), expected, "{due}");
         }
-        assert!(!samples.shows_recent());
+        assert!(samples.is_failing() && !samples.shows_recent());
         calibration.offer("pay", b"b", at(20_000));
         let sample = samples.next(at(20_000)).unwrap();
         assert_eq!(samples.answered(&sample, at(20_000), true), Seen::InTime);
@@ -268,7 +316,7 @@ mod tests {
     fn what_was_asked_too_late_says_nothing_if_it_is_shown() {
         let (calibration, mut samples) = samples(1000);
         for (is_shown, expected, shows_recent) in
-            [(true, Seen::NotYet, true), (false, Seen::NotInTime, false), (true, Seen::NotYet, false)]
+            [(true, Seen::NotYet, false), (false, Seen::NotInTime, false), (true, Seen::NotYet, false)]
         {
             calibration.offer("pay", b"a", at(0));
             let sample = samples.next(at(10_001)).unwrap();

@@ -15,6 +15,8 @@ pub(crate) struct Counts {
     pub(crate) turns: AtomicU64,
     /// Turns that the ledger ended early.
     pub(crate) turns_failed: AtomicU64,
+    /// How often it panicked and was started again.
+    pub(crate) restarts: AtomicU64,
     /// Operations that came to need a person.
     pub(crate) raised: AtomicU64,
     /// Of those, not told to the webhook because too many waited.
@@ -31,7 +33,6 @@ pub(crate) struct Counts {
 #[derive(Debug)]
 pub(crate) struct RouteCounts {
     /// The route, by its name; empty for those that are gone.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the metrics do not show it yet"))]
     pub(crate) route: Box<str>,
     /// Queries about operations by what they came to, in the order of [`RouteCounts::WORDS`].
     pub(crate) queries: [AtomicU64; Said::TOKENS.len()],
@@ -57,18 +58,21 @@ pub(crate) struct RouteCounts {
     pub(crate) samples_seen: AtomicU64,
     /// Known successes that were not.
     pub(crate) samples_not_seen: AtomicU64,
+    /// Known successes that were not asked for because enough were.
+    pub(crate) samples_left_out: AtomicU64,
     /// 1 while no absence counts because the last known success was not shown in time.
     pub(crate) calibration_is_failing: AtomicU64,
 }
 
 impl Counts {
-    pub(super) fn of<'a>(routes: impl IntoIterator<Item = &'a str>) -> Self {
+    pub(crate) fn of<'a>(routes: impl IntoIterator<Item = &'a str>) -> Self {
         let zero = || AtomicU64::new(0);
         Self {
             routes: routes.into_iter().map(RouteCounts::of).collect(),
             gone: RouteCounts::of(""),
             turns: zero(),
             turns_failed: zero(),
+            restarts: zero(),
             raised: zero(),
             webhook_left_out: zero(),
             webhook_delivered: zero(),
@@ -80,10 +84,9 @@ impl Counts {
 
 impl RouteCounts {
     /// What a query may come to, as words.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the metrics do not show it yet"))]
     pub(crate) const WORDS: [&'static str; Said::TOKENS.len()] = Said::TOKENS;
 
-    fn of(route: &str) -> Self {
+    pub(super) fn of(route: &str) -> Self {
         let zero = || AtomicU64::new(0);
         Self {
             route: route.into(),
@@ -99,6 +102,7 @@ impl RouteCounts {
             absences_suspended: zero(),
             samples_seen: zero(),
             samples_not_seen: zero(),
+            samples_left_out: zero(),
             calibration_is_failing: zero(),
         }
     }

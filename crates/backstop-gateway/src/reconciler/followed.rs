@@ -7,12 +7,13 @@ use backstop_engine::engine::Engine;
 use backstop_engine::operation::Retention;
 use backstop_engine::policy::RouteClass;
 use backstop_engine::policy::effect::EffectRules;
-use backstop_policy::{DependencySettings, HostHeader, RouteSettings, WebhookSettings};
+use backstop_policy::{DependencySettings, RouteSettings, WebhookSettings};
 use http::HeaderValue;
 
 use super::calibration::Calibration;
 use super::webhook::Webhook;
 use crate::edits::Edits;
+use crate::forward::sent_host;
 use crate::upstream::Address;
 
 /// One route whose operations are followed.
@@ -34,35 +35,48 @@ pub(crate) struct Followed {
 impl Followed {
     pub(super) fn retention(&self) -> Retention {
         let kept = self.rules.retention;
-        Retention { content: kept.body, tombstone: kept.tombstone, trusts_date: false }
+        Retention { content: kept.body, tombstone: kept.tombstone }
     }
 }
 
+/// What a policy says of how operations are followed cannot be done. Never passed over: nobody would follow them, and nobody would
+/// know.
+#[derive(Debug, thiserror::Error)]
+#[error("operations of {of} cannot be followed: its {part} `{text}` is none")]
+pub struct CannotFollow {
+    of: String,
+    part: &'static str,
+    text: String,
+}
+
 /// The routes of a policy that have operations.
+///
+/// # Errors
+/// A route that cannot be followed. A policy that was checked has none.
 pub(crate) fn followed(
     engine: &Engine,
     routes: &[RouteSettings],
     dependencies: &[DependencySettings],
-) -> Vec<Followed> {
+) -> Result<Vec<Followed>, CannotFollow> {
     let one = |route: &RouteSettings| {
         let rules = &engine.route(route.id).rules;
         let RouteClass::Effect(effect) = &rules.class else { return None };
-        let dependency = dependencies.get(usize::from(rules.dependency.0))?;
-        let own_host = dependency.addresses.first().map_or_else(String::new, ToString::to_string);
-        let host = match &dependency.host {
-            HostHeader::Client => &*own_host,
-            HostHeader::Fixed(host) => host,
+        let cannot = |part, text| CannotFollow { of: format!("route `{}`", route.name), part, text };
+        let index = usize::from(rules.dependency.0);
+        let Some(dependency) = dependencies.get(index) else {
+            return Some(Err(cannot("dependency", index.to_string())));
         };
+        let host = sent_host(dependency);
+        let Ok(host_field) = HeaderValue::from_str(&host) else { return Some(Err(cannot("host", host))) };
         let address = |address: &backstop_policy::Address| Address::new(&address.host, address.port);
-        Some(Followed {
+        Some(Ok(Followed {
             name: route.name.clone(),
             rules: (**effect).clone(),
             addresses: dependency.addresses.iter().map(address).collect(),
             connect: dependency.connect,
-            // The policy file has checked it.
-            host: HeaderValue::from_str(host).ok()?,
+            host: host_field,
             edits: Arc::new(Edits::new(&route.request_headers)),
-        })
+        }))
     };
     routes.iter().filter_map(one).collect()
 }
@@ -75,12 +89,34 @@ pub(super) fn calibration(routes: &[Followed]) -> Calibration {
     }))
 }
 
-/// Who is told, as the policy has it, which has checked it.
-pub(super) fn webhook(settings: &WebhookSettings) -> Option<Webhook> {
+/// Who is told, as the policy has it.
+pub(super) fn webhook(settings: &WebhookSettings) -> Result<Webhook, CannotFollow> {
     let WebhookSettings { address, path } = settings;
-    Some(Webhook {
-        host: HeaderValue::from_str(&address.to_string()).ok()?,
+    let cannot = |part, text| CannotFollow { of: "the webhook `attention`".into(), part, text };
+    let host = address.to_string();
+    Ok(Webhook {
+        host: HeaderValue::from_str(&host).map_err(|_| cannot("host", host))?,
         address: Address::new(&address.host, address.port),
-        path: path.parse().ok()?,
+        path: path.parse().map_err(|_| cannot("path", path.to_string()))?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No policy that was checked has these, and should one have them nobody would be told without an error.
+    #[test]
+    fn what_cannot_be_told_is_an_error_and_never_left_out() {
+        let told = |host: &str, path: &str| {
+            let address = backstop_policy::Address { host: host.into(), port: 80 };
+            webhook(&WebhookSettings { address, path: path.into() })
+                .map(drop)
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(told("people.internal", "/hooks"), Ok(()));
+        let expected = "operations of the webhook `attention` cannot be followed: its path `no path` is none";
+        assert_eq!(told("people.internal", "no path"), Err(expected.to_owned()));
+        assert!(told("people\ninternal", "/hooks").is_err());
+    }
 }

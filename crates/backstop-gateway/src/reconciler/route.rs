@@ -5,6 +5,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use backstop_engine::operation::{AbsenceRule, Claim, Draw, Report, Schedule};
@@ -23,7 +24,7 @@ use super::breaker::Breaker;
 use super::budget::Budget;
 use super::calibration::{Calibration, Samples};
 use super::counts::{RouteCounts, add};
-use super::found::Found;
+use super::credentials::GoodCredentials;
 use super::query::Way;
 use super::turn::Shared;
 use crate::edits::Edits;
@@ -32,6 +33,8 @@ use crate::edits::Edits;
 pub(super) const EVERY: Duration = Duration::from_secs(1);
 /// When a claim was not to be had although one was due: somebody else was faster.
 const SOON: Duration = Duration::from_millis(100);
+/// While there are more operations than places, one place of so many is a known success's: calibration does not end with a backlog.
+const SAMPLED: u32 = 10;
 /// The most operations without a status query that are taken at once.
 const NOT_ASKABLE: usize = 64;
 
@@ -46,6 +49,8 @@ pub(super) struct Route {
     index: Option<usize>,
     /// When it is looked at next.
     pub(super) next_look: Cell<Mono>,
+    /// A query has ended: it is looked at in the next turn, whatever `next_look` is.
+    pub(super) is_woken: Cell<bool>,
     claimed_at: Cell<Option<Mono>>,
     /// Since when its oldest query is due that nobody has claimed.
     pub(super) oldest_due: Cell<Option<Mono>>,
@@ -61,8 +66,10 @@ pub(super) struct Asking {
     edits: std::sync::Arc<Edits>,
     pub(super) budget: RefCell<Budget>,
     pub(super) breaker: RefCell<Breaker>,
-    pub(super) found: RefCell<Found>,
+    pub(super) credentials: RefCell<GoodCredentials>,
     pub(super) samples: RefCell<Option<Samples>>,
+    /// Places that operations got since a known success had one.
+    since_sample: Cell<u32>,
     pub(super) again: RefCell<Again>,
     /// When the log was last told that the credentials are refused.
     pub(super) alarmed: Cell<Option<Mono>>,
@@ -72,9 +79,8 @@ impl Route {
     /// A route of the policy.
     pub(super) fn new(followed: Followed, index: usize, calibration: &Calibration, shared: &Shared) -> Self {
         let Followed { name, rules, addresses, connect, host, edits } = followed;
-        let verification = rules.verification;
-        let schedule = verification.as_ref().map_or_else(Schedule::default, |rules| (&rules.schedule).into());
-        let asking = verification.map(|rules| {
+        let schedule = Schedule::from(&rules);
+        let asking = rules.verification.map(|rules| {
             let absence = absence_rule(&rules, &name);
             let calibrated = rules.absence.as_ref().and_then(|absence| absence.verdict.calibration());
             let samples = calibrated.map(|rules| Samples::new(calibration.clone(), &name, rules));
@@ -87,8 +93,9 @@ impl Route {
                 edits,
                 budget: RefCell::new(Budget::new(query.interval, query.concurrency)),
                 breaker: RefCell::new(Breaker::new()),
-                found: RefCell::default(),
+                credentials: RefCell::default(),
                 samples: RefCell::new(samples),
+                since_sample: Cell::new(0),
                 again: RefCell::new(Again::new(poll, remembered, shared.clock.mono())),
                 alarmed: Cell::new(None),
                 rules: query,
@@ -105,6 +112,7 @@ impl Route {
             asking: None,
             index: None,
             next_look: Cell::default(),
+            is_woken: Cell::default(),
             claimed_at: Cell::new(None),
             oldest_due: Cell::new(None),
         }
@@ -115,6 +123,14 @@ impl Route {
         self.index.and_then(|index| counts.routes.get(index)).unwrap_or(&counts.gone)
     }
 
+    /// Before this moment no query begins.
+    pub(super) fn earliest(&self) -> Mono {
+        self.asking.as_ref().map_or_else(Mono::default, |asking| {
+            let open_until = asking.breaker.borrow().open_until().unwrap_or_default();
+            asking.budget.borrow().earliest().max(open_until)
+        })
+    }
+
     /// Claims what may be asked for now, and has it asked.
     ///
     /// # Errors
@@ -122,7 +138,10 @@ impl Route {
     pub(super) async fn look(self: &Rc<Self>, shared: &Rc<Shared>) -> Result<(), LedgerError> {
         let Some(asking) = &self.asking else { return self.call_somebody(shared).await };
         let now = shared.clock.now();
-        let sampled = self.ask_for_a_sample(asking, shared, now.mono);
+        if let Some(samples) = asking.samples.borrow().as_ref() {
+            self.counts(shared).samples_left_out.store(samples.left_out(), Ordering::Relaxed);
+        }
+        let mut sampled = asking.owes_a_sample() && self.ask_for_a_sample(asking, shared, now.mono);
         let room = asking.room(now.mono);
         let is_known = self.claimed_at.get().is_some_and(|at| now.mono < at.after(EVERY));
         if room == 0 && is_known {
@@ -138,6 +157,7 @@ impl Route {
             self.have_asked(asking, claim, shared, now).await?;
         }
         if taken < most {
+            sampled |= self.ask_for_a_sample(asking, shared, now.mono);
             self.look_again(asking, shared, now).await?;
         }
         let next = match claimed.oldest_due {
@@ -163,6 +183,7 @@ impl Route {
         match id.and_then(|id| asking.request(id)) {
             Some(request) => {
                 asking.budget.borrow_mut().claimed();
+                asking.since_sample.set(asking.since_sample.get().saturating_add(1));
                 let place = ask::Place::new(Rc::clone(self), Rc::clone(shared));
                 tokio::task::spawn_local(ask::operation(place, claim, request));
                 Ok(())
@@ -171,7 +192,8 @@ impl Route {
         }
     }
 
-    /// Known successes come out of the same budget, one at each look at most: operations do not wait for them.
+    /// Known successes come out of the same budget, one at a time: where operations leave room, and of the places that those take
+    /// one of [`SAMPLED`].
     fn ask_for_a_sample(self: &Rc<Self>, asking: &Asking, shared: &Rc<Shared>, now: Mono) -> bool {
         if asking.room(now) == 0 {
             return false;
@@ -183,6 +205,7 @@ impl Route {
             return false;
         };
         asking.budget.borrow_mut().claimed();
+        asking.since_sample.set(0);
         let place = ask::Place::new(Rc::clone(self), Rc::clone(shared));
         tokio::task::spawn_local(ask::sample(place, sample, request));
         true
@@ -257,6 +280,11 @@ impl Asking {
         let budget = self.budget.borrow();
         let breaker = self.breaker.borrow().room(now);
         budget.room(now).min(breaker.saturating_sub(budget.waiting()))
+    }
+
+    /// Whether the next place is a known success's, if there is one to be asked for.
+    fn owes_a_sample(&self) -> bool {
+        self.since_sample.get() >= SAMPLED - 1
     }
 
     /// When there may be room again. The end of a query makes room too, and is told of.

@@ -2,6 +2,10 @@
 
 mod absences;
 mod apart;
+mod budgets;
+mod drain;
+mod faults;
+mod faulty;
 mod late;
 mod people;
 mod upstream;

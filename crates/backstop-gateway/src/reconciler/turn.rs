@@ -9,16 +9,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backstop::clock::Clock;
+use backstop_engine::entropy::Entropy;
 use backstop_engine::operation::Retention;
 use backstop_engine::time::{Mono, Wall};
 use backstop_store::ledger::{Filter, Ledger, LedgerError, Upkeep};
 use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
 
 use super::Settings;
 use super::attention::Caller;
 use super::calibration::Calibration;
 use super::counts::{Counts, add};
-use super::entropy::Entropy;
 use super::route::{EVERY, Route};
 use crate::operations::Operations;
 
@@ -58,25 +59,71 @@ pub(super) async fn run(
     mut stopped: watch::Receiver<bool>,
 ) {
     let Settings { operations, routes, clock, webhook, calibration } = settings;
-    let entropy = Cell::new(Entropy(seed));
+    let entropy = Cell::new(Entropy::new(seed));
     let shared = Rc::new(Shared { operations, clock, counts, ended: Notify::new(), entropy });
-    let caller = Caller::new(webhook, &shared);
+    let (caller, telling) = Caller::new(webhook, &shared);
     let work = async {
         // Routes that the policy does not name any more may have operations still.
-        let known = shared.ledger().routes().await;
-        match known {
-            Ok(known) => Turns::new(routes, known, &calibration, shared, caller).run().await,
-            Err(error) => tracing::error!(
-                target: "backstop::operations",
-                %error,
-                "unknown operations are not followed: the ledger cannot be read"
-            ),
+        if let Some(known) = known(&shared).await {
+            Turns::new(routes, known, &calibration, shared, caller).run().await;
         }
     };
     tokio::select! {
         biased;
         _ = stopped.wait_for(|is_stopped| *is_stopped) => {}
+        () = panics(telling) => {}
         () = work => {}
+    }
+}
+
+/// Panics as this task does, so that a life does not go on without it.
+async fn panics(task: Option<JoinHandle<()>>) {
+    if let Some(task) = task
+        && let Err(error) = task.await
+        && error.is_panic()
+    {
+        std::panic::resume_unwind(error.into_panic());
+    }
+    std::future::pending().await
+}
+
+/// The routes of all operations, asked for until the ledger tells. `None` once it is closed.
+async fn known(shared: &Shared) -> Option<Vec<Box<str>>> {
+    let mut trouble = Trouble::default();
+    loop {
+        match shared.ledger().routes().await {
+            Ok(known) => return Some(known),
+            Err(LedgerError::Closed) => {
+                tracing::error!(
+                    target: "backstop::operations",
+                    "unknown operations are not followed: the ledger cannot be read"
+                );
+                return None;
+            }
+            Err(error) => trouble.is_told(&error, shared),
+        }
+        shared.clock.sleep_until(shared.clock.mono().after(EVERY)).await;
+    }
+}
+
+/// Whether the log was told that the ledger does not do its part. Once for all that follow each other.
+#[derive(Debug, Default)]
+struct Trouble(bool);
+
+impl Trouble {
+    fn is_told(&mut self, error: &LedgerError, shared: &Shared) {
+        add(&shared.counts.turns_failed);
+        if !std::mem::replace(&mut self.0, true) {
+            tracing::warn!(
+                target: "backstop::operations",
+                %error,
+                "unknown operations cannot be looked after just now; trying again each second"
+            );
+        }
+    }
+
+    const fn is_over(&mut self) {
+        self.0 = false;
     }
 }
 
@@ -86,6 +133,8 @@ struct Turns {
     upkeep: Arc<[Upkeep]>,
     caller: Caller,
     next_sweep: Mono,
+    /// Whether a person was told of what needed one before this life.
+    has_summarised: bool,
 }
 
 impl Turns {
@@ -117,7 +166,7 @@ impl Turns {
                      was renamed, every key of it is a new one and would be executed again"
                 );
                 routes.push(Rc::new(Route::gone(name)));
-                retentions.push(Retention { content, tombstone, ..Retention::default() });
+                retentions.push(Retention { content, tombstone });
             }
         }
         let upkeep = routes.iter().zip(retentions).map(|(route, retention)| Upkeep {
@@ -127,34 +176,24 @@ impl Turns {
         });
         let upkeep = upkeep.collect();
         shared.operations.following.follows(routes.iter().map(|route| route.name.clone()));
-        Self { shared, routes, upkeep, caller, next_sweep: Mono::default() }
+        Self { shared, routes, upkeep, caller, next_sweep: Mono::default(), has_summarised: false }
     }
 
     async fn run(mut self) {
-        let mut turned = self.summary().await;
-        let mut is_told = false;
+        let mut trouble = Trouble::default();
         loop {
-            if turned.is_ok() {
-                turned = self.turn().await;
-            }
+            let turned = self.turn().await;
             let now = self.shared.clock.mono();
             let wake = match &turned {
                 Ok(()) => {
                     add(&self.shared.counts.turns);
-                    is_told = false;
+                    trouble.is_over();
                     self.next(now)
                 }
                 // There is nothing to be done without a ledger.
                 Err(LedgerError::Closed) => return,
                 Err(error) => {
-                    add(&self.shared.counts.turns_failed);
-                    if !std::mem::replace(&mut is_told, true) {
-                        tracing::warn!(
-                            target: "backstop::operations",
-                            %error,
-                            "unknown operations cannot be looked after just now; trying again each second"
-                        );
-                    }
+                    trouble.is_told(error, &self.shared);
                     now.after(EVERY)
                 }
             };
@@ -162,11 +201,15 @@ impl Turns {
                 () = self.shared.clock.sleep_until(wake) => {}
                 () = self.shared.ended.notified(), if turned.is_ok() => {}
             }
-            turned = Ok(());
         }
     }
 
     async fn turn(&mut self) -> Result<(), LedgerError> {
+        if !self.has_summarised {
+            // Before the first sweep, which raises what belongs to this life.
+            self.summary().await?;
+            self.has_summarised = true;
+        }
         let now = self.shared.clock.now();
         if now.mono >= self.next_sweep {
             let upkeep = Arc::clone(&self.upkeep);
@@ -175,13 +218,15 @@ impl Turns {
             self.caller.call(swept.raised, swept.raised_left_out);
         }
         for route in &self.routes {
-            if self.shared.clock.mono() >= route.next_look.get() {
+            // Not by `next_look`: a query may end while the route is being looked at, and that look sets it.
+            if route.is_woken.replace(false) || self.shared.clock.mono() >= route.next_look.get() {
                 route.look(&self.shared).await?;
             }
         }
         let following = &self.shared.operations.following;
         for route in &self.routes {
             following.is_due(&route.name, route.oldest_due.get());
+            following.asks_from(&route.name, route.earliest());
         }
         let oldest_due = self.routes.iter().filter_map(|route| route.oldest_due.get()).min();
         following.is_at_work(oldest_due, self.shared.clock.mono());

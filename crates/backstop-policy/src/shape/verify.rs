@@ -83,7 +83,8 @@ table! {
         /// What they lead to: `attention` asks a person, `not_executed` tells the client that it did not happen. That needs all of
         /// the rule: `absent` with `json`, at least 2 `confirmations`, and `calibrate`.
         "verdict" verdict: VerdictChoice = Default("`\"attention\"`");
-        /// How it is found out whether the status query sees what has just happened. If it does not, no absence counts.
+        /// How it is found out whether the status query sees what has just happened. If it does not, no absence counts; nor does
+        /// one before it was seen to since the process began.
         "calibrate" calibrate: CalibrateTable = Default("none");
         /// How the upstream is told when it must no longer execute an operation, so that none begins late.
         "not_after" not_after: NotAfterTable = Default("none");

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use backstop_engine::entropy::Entropy;
 use backstop_engine::operation::{
     self, Begin, Change, ClientKey, Decision, Epoch, Fence, Intent, IntentError, Keep, OperationId,
     PendingClaim, PendingIntent, Record, Refused, Report, Retention, Schedule, Scope, SecondLook, State,
@@ -304,7 +305,7 @@ impl Batch<'_> {
         let draw = |record: &Record| {
             let mut of_route = upkeep.iter().filter(|upkeep| upkeep.route == record.identity.route);
             let schedule = of_route.next().map_or_else(Schedule::default, |upkeep| upkeep.schedule);
-            schedule.draw(Draws::of(entropy, record).bits())
+            schedule.draw(bits_for(record, entropy))
         };
         for record in self.rows.lapsed(now.mono, SWEPT)? {
             if let Ok(change) = operation::lease_ended(&record, draw(&record), self.epoch, now) {
@@ -393,9 +394,7 @@ impl Batch<'_> {
         let count = records.len();
         for mut record in records {
             let fence = record.progress.fence();
-            if let Some(change) =
-                operation::recover(&record, Draws::of(entropy, &record).bits(), self.epoch, now)
-            {
+            if let Some(change) = operation::recover(&record, bits_for(&record, entropy), self.epoch, now) {
                 record.progress = change.progress;
                 self.update(&record, fence)?;
                 self.moved(&record, &change, Actor::Recovery, now)?;
@@ -405,21 +404,8 @@ impl Batch<'_> {
     }
 }
 
-/// A sequence of random bits from 64 of them (SplitMix64, <https://doi.org/10.1145/2714064.2660195>).
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Draws(pub(super) u64);
-
-impl Draws {
-    pub(super) fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    /// One for each record, whatever order they come in.
-    fn of(entropy: u64, record: &Record) -> Self {
-        let (name, _) = record.identity.id.as_bytes().split_first_chunk::<8>().unwrap_or((&[0; 8], &[]));
-        Self(entropy ^ u64::from_be_bytes(*name))
-    }
+/// Random bits of each record's own, whatever order they come in.
+fn bits_for(record: &Record, entropy: u64) -> u64 {
+    let (name, _) = record.identity.id.as_bytes().split_first_chunk::<8>().unwrap_or((&[0; 8], &[]));
+    Entropy::new(entropy ^ u64::from_be_bytes(*name)).bits()
 }

@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use backstop_engine::entropy::Entropy;
 use backstop_engine::operation::{ClientKey, Fingerprint, Intent, KeptAnswer, OperationId, Scope};
 use backstop_engine::time::Now;
 
-use super::batch::Draws;
 use super::{Begun, Ledger, LedgerError};
 
 /// What was measured.
@@ -53,7 +53,7 @@ pub fn bench(
     let until = begun.after(lasting);
     let done = AtomicU64::new(0);
     let client = |number: usize| -> Result<Vec<Duration>, LedgerError> {
-        let mut draws = Draws(entropy.wrapping_add((number as u64).wrapping_mul(0x9e37_79b9)));
+        let mut draws = Entropy::new(entropy.wrapping_add((number as u64).wrapping_mul(0x9e37_79b9)));
         let mut waits = Vec::new();
         loop {
             let now = clock();
@@ -86,7 +86,7 @@ pub fn bench(
     Ok(BenchReport { clients, operations_per_s, intent_p50: at(50), intent_p99: at(99) })
 }
 
-fn operation(draws: &mut Draws) -> Intent {
+fn operation(draws: &mut Entropy) -> Intent {
     let mut digest = || {
         let mut bytes = [0; 32];
         for chunk in bytes.chunks_exact_mut(8) {

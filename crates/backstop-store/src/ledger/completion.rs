@@ -50,7 +50,8 @@ impl<T> Completion<T> {
         (Completes(sender), Self(Inner::Waiting(receiver)))
     }
 
-    pub(crate) const fn refused(error: LedgerError) -> Self {
+    /// What was not done, for ledgers.
+    pub const fn refused(error: LedgerError) -> Self {
         Self(Inner::Ready(Some(error)))
     }
 

@@ -141,12 +141,13 @@ impl Rows for MemoryRows {
     }
 
     fn due(&mut self, route: &str, at: Mono, most: usize) -> Result<Vec<Record>, RowsError> {
-        let mut due = self.kept().all(usize::MAX, |record| {
+        let kept = self.kept();
+        let is_due = |record: &&Record| {
             *record.identity.route == *route && record.progress.due().is_some_and(|due| due <= at)
-        });
+        };
+        let mut due: Vec<&Record> = kept.records.values().filter(is_due).collect();
         due.sort_by_key(|record| (record.progress.parts().asked, record.progress.due()));
-        due.truncate(most);
-        Ok(due)
+        Ok(due.into_iter().take(most).cloned().collect())
     }
 
     fn oldest_due_of(&mut self, route: &str) -> Result<Option<Mono>, RowsError> {

@@ -10,7 +10,7 @@ use backstop_engine::failure;
 use backstop_engine::flow::{Attempt, Came, Consulted, Event, Known, Recorded, Telling};
 use backstop_engine::operation::{
     self, Doubt, DurableIntent, Forwarding, IntentError, LEASE_GRACE, NotExecuted, OperationId, Record,
-    Report, State,
+    Report, Schedule, State,
 };
 use backstop_engine::policy::effect::{EffectRules, StoredBody};
 use backstop_store::ledger::checkpoint::{Checkpoint, pass};
@@ -24,7 +24,7 @@ use tokio::sync::oneshot;
 use crate::clock::Clock;
 use crate::operation::document::date;
 use crate::operation::matching::{Proof, proof};
-use crate::operation::{Asked, Operations, Wants, schedule};
+use crate::operation::{Asked, Operations, Wants};
 
 /// One operation under way.
 #[derive(Debug)]
@@ -206,7 +206,7 @@ impl Operation {
             Hold::Intent(intent) => return Some(self.never_sent(intent, NotExecuted::TooLate)),
             Hold::Forwarding(forwarding) => forwarding,
         };
-        let first = schedule(rules).draw(entropy(forwarding.id()));
+        let first = Schedule::from(rules).draw(entropy(forwarding.id()));
         let doubt = match came {
             Came::NeverSent(why) => {
                 self.meant = Telling::NotExecuted(why);
@@ -278,8 +278,10 @@ impl Operation {
     fn known(&mut self, record: Box<Record>, rules: &EffectRules, clock: &Clock) -> Known {
         let operations = &self.asked.operations;
         let follower = operations.following.of_route(&record.identity.route, rules.verification.is_some());
-        let tracked = operation::tracked(&record, &follower, operations.ledger.epoch(), &clock.now());
-        let known = Known { telling: operation::answer(&record).into(), next_query: tracked.ok() };
+        let (now, route) = (clock.now(), &record.identity.route);
+        let tracked = operation::tracked(&record, &follower, operations.ledger.epoch(), &now).ok();
+        let next_query = tracked.map(|due| operations.following.until_asked(route, due, now.mono));
+        let known = Known { telling: operation::answer(&record).into(), next_query };
         self.next_query = known.next_query;
         self.record = Some(record);
         known

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use backstop_engine::operation::{ClientKey, Fingerprint, Intent, OperationId, Schedule, Scope};
+use backstop_engine::operation::{ClientKey, Fingerprint, Intent, OperationId, Scope, VERIFY_FOR};
 use backstop_engine::policy::effect::{self, EffectRules, KeyForm};
 use backstop_engine::time::Now;
 use backstop_store::ledger::Ledger;
@@ -222,13 +222,4 @@ impl Request {
             verify_for: verification.map_or(VERIFY_FOR, |verification| verification.schedule.deadline),
         }
     }
-}
-
-/// How long an operation is unknown that nobody can ask about, at most, before a person has to look at it.
-const VERIFY_FOR: Duration = Duration::from_secs(12 * 3600);
-
-/// When the status of a route's operations is asked for.
-pub(crate) fn schedule(rules: &EffectRules) -> Schedule {
-    let verification = rules.verification.as_ref();
-    verification.map_or_else(Schedule::default, |verification| Schedule::from(&verification.schedule))
 }

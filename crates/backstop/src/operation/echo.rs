@@ -4,6 +4,7 @@
 //! names members that have to equal what was sent. Of the request only a keyed digest of each is kept.
 //!
 //! - A string is compared by its content, everything else by its text as it was written: `1` is not `1.0`
+//! - The operation's id may come back with the quotes that it was sent with, or without them: both spellings are one key
 //! - What is missing on one side only is not equal. An answer that does not repeat what the contract promises may be about
 //!   anything; asking again would not tell, so a person has to look
 //! - What is missing on both sides is equal
@@ -12,6 +13,7 @@ use std::borrow::Cow;
 
 use backstop_engine::policy::effect::{EchoSource, StatusQueryRules};
 
+use super::key::unquoted;
 use super::member::Json;
 use super::secret::{Secret, hexadecimal};
 
@@ -46,13 +48,18 @@ pub fn matches(
     rules.echo.iter().all(|(pointer, source)| {
         let member = answer.and_then(|answer| answer.at(pointer));
         match source {
-            EchoSource::OperationId => member.is_some_and(|member| *said(member) == *upstream_id),
+            EchoSource::OperationId => member.is_some_and(|member| names(&said(member), upstream_id)),
             EchoSource::Body(_) => captured.is_none_or(|captured| {
                 let kept = captured.iter().find(|(name, _)| name == pointer).map(|(_, value)| &**value);
                 member.map(|member| digest(secret, member)).as_deref() == kept
             }),
         }
     })
+}
+
+/// Whether this is the operation's id, in either of a quoted key's spellings.
+fn names(said: &[u8], upstream_id: &[u8]) -> bool {
+    *said == *upstream_id || unquoted(upstream_id).is_some_and(|id| *said == *id.as_bytes())
 }
 
 fn digest(secret: &Secret, member: Json<'_>) -> String {

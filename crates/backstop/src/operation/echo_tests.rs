@@ -79,3 +79,23 @@ fn an_answer_repeats_the_id_that_the_upstream_was_given() {
     assert!(!is_about(None, r#"{"id":"k-e7"}"#));
     assert!(!is_about(None, "{}"));
 }
+
+/// Both spellings of a key are one key, and a service may know it by either.
+#[test]
+fn a_quoted_key_is_repeated_with_its_quotes_or_without_them() {
+    let rules = rules(&[("/id", EchoSource::OperationId)]);
+    for (sent, answer, is_same) in [
+        (r#""abc""#, r#"{"id":"abc"}"#, true),
+        (r#""abc""#, r#"{"id":"\"abc\""}"#, true),
+        (r#""a\"b""#, r#"{"id":"a\"b"}"#, true),
+        (r#""abc""#, r#"{"id":"abd"}"#, false),
+        (r#""abc""#, r#"{"id":"\"abc"}"#, false),
+        (r#""abc""#, r#"{"id":""}"#, false),
+        ("abc", r#"{"id":"abc"}"#, true),
+        // A service that was told a bare key has no quotes to give.
+        ("abc", r#"{"id":"\"abc\""}"#, false),
+    ] {
+        let answer = Json::of(answer.as_bytes()).unwrap();
+        assert_eq!(matches(&SECRET, &rules, sent.as_bytes(), None, Some(answer)), is_same, "{sent}");
+    }
+}

@@ -23,11 +23,12 @@ pub struct Following {
     routes: OnceLock<Box<[OfRoute]>>,
 }
 
-/// How far behind it is with one route.
+/// How far behind it is with one route, and when it may ask there again.
 #[derive(Debug)]
 struct OfRoute {
     name: Box<str>,
     oldest_due_ns: AtomicU64,
+    asks_from_ns: AtomicU64,
 }
 
 impl Default for Following {
@@ -43,21 +44,33 @@ impl Default for Following {
 impl Following {
     /// These routes are followed. Said once; later ones change nothing.
     pub fn follows(&self, routes: impl IntoIterator<Item = Box<str>>) {
-        let _said_before = self.routes.set(
-            routes.into_iter().map(|name| OfRoute { name, oldest_due_ns: AtomicU64::new(NEVER) }).collect(),
-        );
+        let of_route =
+            |name| OfRoute { name, oldest_due_ns: AtomicU64::new(NEVER), asks_from_ns: AtomicU64::new(0) };
+        let _said_before = self.routes.set(routes.into_iter().map(of_route).collect());
     }
 
     /// Since when the status query of this route that has waited longest has been due.
     pub fn is_due(&self, route: &str, oldest_due: Option<Mono>) {
-        if let Some(ns) = self.due_ns(route) {
-            ns.store(oldest_due.map_or(NEVER, Mono::as_ns), Ordering::Relaxed);
+        if let Some(known) = self.route(route) {
+            known.oldest_due_ns.store(oldest_due.map_or(NEVER, Mono::as_ns), Ordering::Relaxed);
         }
     }
 
-    fn due_ns(&self, route: &str) -> Option<&AtomicU64> {
-        let found = self.routes.get()?.iter().find(|known| *known.name == *route);
-        found.map(|known| &known.oldest_due_ns)
+    /// No status query of this route begins before `earliest`, whatever is due: its budget or its breaker is against it.
+    pub fn asks_from(&self, route: &str, earliest: Mono) {
+        if let Some(known) = self.route(route) {
+            known.asks_from_ns.store(earliest.as_ns(), Ordering::Relaxed);
+        }
+    }
+
+    /// How long it takes at least until an operation of this route is asked for that is due in `due`.
+    pub fn until_asked(&self, route: &str, due: Duration, now: Mono) -> Duration {
+        let earliest = self.route(route).map(|known| known.asks_from_ns.load(Ordering::Relaxed));
+        earliest.map_or(due, |ns| now.until(Mono::from_ns(ns)).max(due))
+    }
+
+    fn route(&self, route: &str) -> Option<&OfRoute> {
+        self.routes.get()?.iter().find(|known| *known.name == *route)
     }
 
     /// It is at work. `oldest_due`: since when the status query that has waited longest has been due.
@@ -79,7 +92,7 @@ impl Following {
 
     /// What is known of it, for the operations of one route: by how far it is behind with that one.
     pub fn of_route(&self, route: &str, has_status_query: bool) -> Follower {
-        let oldest_due = self.due_ns(route).and_then(moment);
+        let oldest_due = self.route(route).and_then(|known| moment(&known.oldest_due_ns));
         Follower { oldest_due, ..self.of_all(has_status_query) }
     }
 }
@@ -87,4 +100,31 @@ impl Following {
 fn moment(ns: &AtomicU64) -> Option<Mono> {
     let ns = ns.load(Ordering::Relaxed);
     (ns != NEVER).then(|| Mono::from_ns(ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Mono {
+        Mono::from_ns(seconds * 1_000_000_000)
+    }
+
+    #[test]
+    fn nobody_is_told_an_earlier_query_than_one_may_begin() {
+        let following = Following::default();
+        let seconds = Duration::from_secs;
+        assert_eq!(following.until_asked("pay", seconds(3), at(100)), seconds(3), "no route is followed yet");
+        following.follows(["pay".into(), "refund".into()]);
+        assert_eq!(following.until_asked("pay", seconds(3), at(100)), seconds(3));
+        following.asks_from("pay", at(120));
+        assert_eq!(following.until_asked("pay", seconds(3), at(100)), seconds(20));
+        assert_eq!(following.until_asked("pay", seconds(30), at(100)), seconds(30), "it is due later still");
+        assert_eq!(following.until_asked("pay", Duration::ZERO, at(121)), Duration::ZERO);
+        assert_eq!(
+            following.until_asked("refund", seconds(3), at(100)),
+            seconds(3),
+            "another route's breaker"
+        );
+    }
 }

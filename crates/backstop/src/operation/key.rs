@@ -69,6 +69,17 @@ impl Key {
     }
 }
 
+/// Whether a key, as it came, is a string of Structured Fields. Whether its upstream knows it by its quotes or without them
+/// nobody has seen.
+pub fn is_quoted(as_it_came: &[u8]) -> bool {
+    as_it_came.starts_with(b"\"")
+}
+
+/// What a quoted key says without its quotes; `None` of any other.
+pub fn unquoted(as_it_came: &[u8]) -> Option<Box<str>> {
+    text_of(as_it_came).filter(|_| is_quoted(as_it_came))
+}
+
 fn is_key(text: &[u8]) -> bool {
     (1..=KEY_BYTES).contains(&text.len()) && text.iter().all(u8::is_ascii_graphic)
 }

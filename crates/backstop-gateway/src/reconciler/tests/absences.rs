@@ -26,11 +26,12 @@ fn rules(verdict: AbsenceVerdict) -> VerificationRules {
     VerificationRules { absence: Some(absence), ..verification(query()) }
 }
 
-/// Knows the operation `k2`, and no other.
+/// Knows the operation `k2` and one that it told of itself, and no other.
 fn knows_one(line: &str) -> Reply {
-    match line.contains("key=k2&") {
-        true => answer(200, r#"{"key":"k2","status":"processing"}"#),
-        false => answer(404, r#"{"code":"no_such_payment"}"#),
+    match line {
+        line if line.contains("key=k2&") => answer(200, r#"{"key":"k2","status":"processing"}"#),
+        line if line.contains("key=known&") => answer(200, r#"{"key":"known","status":"paid"}"#),
+        _ => answer(404, r#"{"code":"no_such_payment"}"#),
     }
 }
 
@@ -64,6 +65,7 @@ fn under_the_full_rule_an_absence_decides_after_it_has_settled() {
         World::new(vec![route("pay", &upstream, Some(rules(AbsenceVerdict::NotExecuted(CALIBRATION))))]);
     let id = world.unknown("pay", 1);
     world.unknown("pay", 2);
+    world.settings.calibration.offer("pay", b"known", world.clock.mono());
     world.start();
     let second = seconds_until_it_is_over(&world, id, 100).unwrap();
     assert_eq!(world.state(id), State::NotExecuted(NotExecuted::Absent));
@@ -96,13 +98,32 @@ fn without_the_rule_an_absence_calls_a_person_when_the_time_is_over() {
     assert_eq!(world.state(id), State::Attention(Attention::Absent));
 }
 
+/// All but one thing: whether the status query shows what has just happened nobody has seen since the start.
+#[test]
+fn without_a_success_that_was_seen_in_this_life_no_absence_counts() {
+    let upstream = Upstream::start(knows_one);
+    let mut world =
+        World::new(vec![route("pay", &upstream, Some(rules(AbsenceVerdict::NotExecuted(CALIBRATION))))]);
+    let id = world.unknown("pay", 1);
+    world.unknown("pay", 2);
+    world.start();
+    assert_eq!(seconds_until_it_is_over(&world, id, 90), None);
+    let counts = &world.counts().routes[0];
+    assert!(count(&counts.absences_suspended) > 50);
+    assert_eq!(count(&counts.calibration_is_failing), 0);
+    world.settings.calibration.offer("pay", b"known", world.clock.mono());
+    let second = seconds_until_it_is_over(&world, id, 30).unwrap();
+    assert_eq!(world.state(id), State::NotExecuted(NotExecuted::Absent));
+    assert!((10..=15).contains(&second), "two that count, ten seconds apart: {second}");
+}
+
 /// A success that the upstream itself told of and does not show in ten seconds.
 #[test]
 fn while_the_upstream_does_not_show_its_own_successes_no_absence_counts() {
     let shows = Arc::new(AtomicBool::new(false));
     let is_shown = Arc::clone(&shows);
     let upstream = Upstream::start(move |line| match line.contains("key=known&") {
-        true if is_shown.load(Ordering::SeqCst) => answer(200, r#"{"key":"known","status":"paid"}"#),
+        true if !is_shown.load(Ordering::SeqCst) => answer(404, r#"{"code":"no_such_payment"}"#),
         _ => knows_one(line),
     });
     let mut world =

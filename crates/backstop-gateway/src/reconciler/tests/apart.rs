@@ -13,7 +13,7 @@ use super::upstream::{BOUND, Reply, Upstream, answer};
 use super::world::{World, count, eventually, pay, query, route, start, verification};
 
 /// Answers every operation as paid, each about itself.
-fn paid(line: &str) -> Reply {
+pub(crate) fn paid(line: &str) -> Reply {
     let key = line.split_once("key=").and_then(|(_, rest)| rest.split_once('&')).map_or("", |(key, _)| key);
     answer(200, &format!(r#"{{"key":"{key}","status":"paid"}}"#))
 }
@@ -103,6 +103,29 @@ fn an_upstream_that_fails_is_left_alone_for_a_while_and_then_tried_by_one() {
     });
     assert_eq!(count(&counts().breaker_is_open), 0);
     assert!(upstream.requests().iter().all(|request| request.starts_with("GET ")));
+}
+
+/// All are due, and none is asked for before the breaker lets one try: half a second after it opened at the soonest.
+#[test]
+fn while_the_breaker_is_open_no_earlier_query_is_told() {
+    let upstream = Upstream::start(|_| answer(503, ""));
+    let mut one = query();
+    one.concurrency = 1;
+    let mut world = World::new(vec![route("pay", &upstream, Some(verification(one)))]);
+    for number in 1..=20 {
+        world.unknown("pay", number);
+    }
+    world.start();
+    let until_asked = || {
+        let following = &world.operations.following;
+        following.until_asked("pay", Duration::ZERO, world.clock.mono())
+    };
+    eventually(|| count(&world.counts().routes[0].breaker_opened) == 1);
+    eventually(|| until_asked() >= Duration::from_millis(500));
+    assert!(until_asked() <= Duration::from_secs(1));
+    world.pass(Duration::from_secs(1));
+    eventually(|| count(&world.counts().routes[0].breaker_opened) == 2);
+    eventually(|| until_asked() >= Duration::from_secs(1));
 }
 
 /// What was asked when the process ended is asked again in the next life, within the 30 s over which that is spread.
@@ -196,9 +219,18 @@ fn what_was_claimed_and_may_not_be_asked_any_more_is_put_back() {
     });
 }
 
+/// Says that it is over however a test ends: threads that wait for it would keep a test that fails for ever.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Whoever asks the ledger as fast as four threads can, behind whom it would never come to its turn.
 #[test]
-fn a_flood_of_requests_does_not_stop_it() {
+fn a_flood_of_looks_at_the_ledger_does_not_stop_it() {
     let upstream = Upstream::start(paid);
     let mut world = World::new(vec![pay(&upstream)]);
     let ids: Vec<_> = (1..=40).map(|number| world.unknown("pay", number)).collect();
@@ -206,6 +238,7 @@ fn a_flood_of_requests_does_not_stop_it() {
     let ledger = Arc::clone(&world.operations.ledger);
     world.start();
     std::thread::scope(|scope| {
+        let _ends = Ends(&is_over);
         for _ in 0..4 {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
@@ -219,7 +252,6 @@ fn a_flood_of_requests_does_not_stop_it() {
         }
         eventually(|| looks.load(Ordering::Relaxed) > 10_000);
         eventually(|| upstream.requests().len() == 40);
-        is_over.store(true, Ordering::Relaxed);
     });
     eventually(|| ids.iter().all(|id| matches!(world.state(*id), State::Succeeded(_))));
 }

@@ -8,7 +8,7 @@ use backstop_engine::operation::{Attention, Doubt, State};
 
 use super::super::counts::RouteCounts;
 use super::upstream::{BOUND, Upstream, answer};
-use super::world::{World, count, eventually, lines, listen, pay, route};
+use super::world::{World, count, eventually, lines, listen, pay, route, start};
 
 /// Another operation's answer: a person has to look.
 fn mismatch() -> Upstream {
@@ -95,7 +95,21 @@ fn credentials_that_are_refused_are_an_alarm_and_no_verdict() {
         world.queries("credentials") >= 5
     });
     assert_eq!(world.state(id), State::Unknown(Doubt::Timeout));
-    assert_eq!(lines("route=locked").len(), 1, "once a minute");
+    let began = start().mono;
+    let alarms = || lines("route=locked").len();
+    while world.clock.mono() < began.after(Duration::from_secs(60)) {
+        assert_eq!(alarms(), 1, "once a minute");
+        world.pass(Duration::from_secs(1));
+    }
+    // The breaker lets one try in up to 30 s.
+    while alarms() < 2 {
+        assert!(
+            world.clock.mono() < began.after(Duration::from_secs(100)),
+            "the second comes after a minute"
+        );
+        world.pass(Duration::from_secs(1));
+    }
+    assert_eq!((alarms(), world.state(id)), (2, State::Unknown(Doubt::Timeout)));
 }
 
 /// The first two tries fail. After 1 s and 4 s more it is told.

@@ -74,6 +74,11 @@ impl Upstream {
         self.seen.now.lock().unwrap().requests.clone()
     }
 
+    /// How many there were.
+    pub(crate) fn count(&self) -> usize {
+        self.seen.now.lock().unwrap().requests.len()
+    }
+
     /// The most that were under way at once.
     pub(crate) fn most_under_way(&self) -> usize {
         self.seen.now.lock().unwrap().most_under_way

@@ -23,6 +23,7 @@ use http::HeaderValue;
 
 use super::super::counts::RouteCounts;
 use super::super::{Followed, Handle, Reconciler, Settings, Webhook};
+use super::faulty::Faulty;
 use super::upstream::{BOUND, Upstream};
 use crate::edits::Edits;
 use crate::operations::Operations;
@@ -58,15 +59,32 @@ impl World {
 
     /// A new life of these rows.
     pub(crate) fn again(rows: MemoryRows, routes: Vec<Followed>, clock: Clock, hand: ManualClock) -> Self {
-        let ledger =
-            ThreadLedger::open(Box::new(rows.clone()), LedgerOptions::default(), 1, clock.now()).unwrap();
+        let ledger = open(&rows, &clock);
+        Self::on(ledger, rows, routes, clock, hand)
+    }
+
+    /// With these routes and a ledger that may have faults.
+    pub(crate) fn faulty(routes: Vec<Followed>) -> (Self, Arc<Faulty>) {
+        let (clock, hand) = Clock::manual(start());
+        let rows = MemoryRows::default();
+        let faulty = Arc::new(Faulty::new(open(&rows, &clock), rows.clone()));
+        (Self::on(Arc::clone(&faulty) as Arc<dyn Ledger>, rows, routes, clock, hand), faulty)
+    }
+
+    fn on(
+        ledger: Arc<dyn Ledger>,
+        rows: MemoryRows,
+        routes: Vec<Followed>,
+        clock: Clock,
+        hand: ManualClock,
+    ) -> Self {
         let operations = Arc::new(Operations {
             successes: Default::default(),
-            ledger: Arc::new(ledger),
+            ledger,
             secret: SECRET,
             following: Following::default(),
         });
-        let settings = Settings::new(Arc::clone(&operations), routes, None, &clock);
+        let settings = Settings::new(Arc::clone(&operations), routes, None, &clock).unwrap();
         Self { rows, operations, clock, hand, settings, handle: None }
     }
 
@@ -148,9 +166,31 @@ impl World {
     }
 }
 
+fn open(rows: &MemoryRows, clock: &Clock) -> Arc<dyn Ledger> {
+    let rows = Box::new(rows.clone());
+    Arc::new(ThreadLedger::open(rows, LedgerOptions::default(), 1, clock.now()).unwrap())
+}
+
 /// Begins an operation and loses its answer.
 pub(crate) fn lose(ledger: &dyn Ledger, route: &str, number: u8, now: Now) -> OperationId {
     lose_with(ledger, intent(route, number), now)
+}
+
+/// The same with so many operations, whose upstream ids are `k0`, `k1` and so on.
+pub(crate) fn lose_many(ledger: &dyn Ledger, route: &str, count: u32, now: Now) {
+    for number in 0..count {
+        let mut bytes = [0; 32];
+        bytes[..4].copy_from_slice(&number.to_be_bytes());
+        let mut name = [1; 16];
+        name[..4].copy_from_slice(&number.to_be_bytes());
+        let intent = Intent {
+            id: OperationId::from_bytes(name),
+            key: ClientKey::from_bytes(bytes),
+            upstream_id: Some(format!("k{number}").into_bytes().into()),
+            ..intent(route, 1)
+        };
+        lose_with(ledger, intent, now);
+    }
 }
 
 fn lose_with(ledger: &dyn Ledger, intent: Intent, now: Now) -> OperationId {

@@ -12,9 +12,9 @@ const GOOD_FOR: Duration = Duration::from_secs(60 * 60);
 
 /// The last two different operations that the upstream told of.
 #[derive(Debug, Default)]
-pub(super) struct Found([Option<(Box<[u8]>, Mono)>; 2]);
+pub(super) struct GoodCredentials([Option<(Box<[u8]>, Mono)>; 2]);
 
-impl Found {
+impl GoodCredentials {
     /// It told of this one, by the upstream's id.
     pub(super) fn told_of(&mut self, upstream_id: &[u8], now: Mono) {
         let [last, before] = &mut self.0;
@@ -46,31 +46,31 @@ mod tests {
 
     #[test]
     fn another_operation_vouches_for_an_hour() {
-        let mut found = Found::default();
-        assert!(!found.vouches_for(b"a", at(0)));
-        found.told_of(b"b", at(10));
-        assert!(found.vouches_for(b"a", at(3609)));
-        assert!(!found.vouches_for(b"a", at(3610)));
+        let mut good = GoodCredentials::default();
+        assert!(!good.vouches_for(b"a", at(0)));
+        good.told_of(b"b", at(10));
+        assert!(good.vouches_for(b"a", at(3609)));
+        assert!(!good.vouches_for(b"a", at(3610)));
     }
 
     /// That it was there once says nothing about whether it is gone.
     #[test]
     fn an_operation_does_not_vouch_for_itself() {
-        let mut found = Found::default();
-        found.told_of(b"a", at(10));
-        assert!(!found.vouches_for(b"a", at(11)));
-        found.told_of(b"b", at(12));
-        found.told_of(b"b", at(13));
-        assert!(found.vouches_for(b"a", at(14)) && found.vouches_for(b"b", at(14)));
-        found.told_of(b"a", at(15));
-        assert!(found.vouches_for(b"a", at(16)), "by what was told before it");
+        let mut good = GoodCredentials::default();
+        good.told_of(b"a", at(10));
+        assert!(!good.vouches_for(b"a", at(11)));
+        good.told_of(b"b", at(12));
+        good.told_of(b"b", at(13));
+        assert!(good.vouches_for(b"a", at(14)) && good.vouches_for(b"b", at(14)));
+        good.told_of(b"a", at(15));
+        assert!(good.vouches_for(b"a", at(16)), "by what was told before it");
     }
 
     #[test]
     fn credentials_that_are_refused_are_not_good_any_more() {
-        let mut found = Found::default();
-        found.told_of(b"b", at(10));
-        found.refused();
-        assert!(!found.vouches_for(b"a", at(11)));
+        let mut good = GoodCredentials::default();
+        good.told_of(b"b", at(10));
+        good.refused();
+        assert!(!good.vouches_for(b"a", at(11)));
     }
 }
