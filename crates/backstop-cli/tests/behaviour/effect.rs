@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use backstop_lab::origin::{Answer, Behaviour, Gate};
 
-use crate::support::bank::{ANA, Bank, PAY, TEN, member, paid, policy, problem};
+use crate::support::bank::{ANA, Bank, PAY, TEN, member, paid, pay_at, policy, problem};
 use crate::support::{BOUND, run};
 
 /// What the service's own answer was, for whoever comes again, and across a crash: status, content and the fields that may be
@@ -32,8 +32,7 @@ fn an_answer_comes_back_to_whoever_sends_the_same_operation_again() {
 
         let Bank { origin, gateway, .. } = bank;
         let gateway = gateway.restart_after_kill(&policy(origin.addr(), ""));
-        let fields: Vec<_> = ANA.iter().copied().chain([("Idempotency-Key", "k-1")]).collect();
-        check(&gateway.request("POST", PAY, &fields, TEN).await);
+        check(&pay_at(&gateway, "k-1").await);
         assert_eq!(origin.count_of("POST", PAY), 1);
     });
 }
@@ -334,7 +333,8 @@ fn a_named_page_may_read_what_the_ledger_says() {
 fn a_second_answer_to_one_operation_is_nobody_elses() {
     run(async {
         let read = "match = \"GET /balance\"\ndependency = \"bank\"\ndeadline = \"2s\"\nin_flight = 60";
-        let bank = Bank::of(|origin| policy(origin, "").gateway("threads = 1").route("balance.direct", read)).await;
+        let bank =
+            Bank::of(|origin| policy(origin, "").gateway("threads = 1").route("balance.direct", read)).await;
         let first_on = Mutex::new(HashMap::new());
         bank.says(Behaviour::from_fn(move |request| {
             let asked = request.header("idempotency-key").unwrap_or("balance").to_owned();

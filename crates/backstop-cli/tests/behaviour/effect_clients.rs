@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use backstop_lab::client::{self, Connection, RequestBytes};
+use backstop_lab::client::{Connection, RequestBytes};
 use backstop_lab::origin::{Answer, Behaviour, Gate, Origin};
 
-use crate::support::bank::{ANA, Bank, PAY, TEN, member, paid, policy, problem};
+use crate::support::bank::{Bank, PAY, TEN, keyed, member, paid, pay_at, policy, problem};
 use crate::support::guarded::{AUTHORIZER, bearers};
 use crate::support::{BOUND, Gateway, Policy, run};
 
 fn request(bank: &Bank, key: &str) -> RequestBytes {
-    let fields: Vec<_> = ANA.iter().copied().chain([("Idempotency-Key", key)]).collect();
-    RequestBytes::new(&bank.gateway.host, "POST", PAY, &fields, TEN)
+    RequestBytes::new(&bank.gateway.host, "POST", PAY, &keyed(key), TEN)
 }
 
 /// In the middle of its request: nothing was begun. <https://github.com/neondatabase/neon/issues/3478>
@@ -47,7 +46,7 @@ fn a_client_that_leaves_does_not_undo_its_operation() {
         assert_eq!((early.status(), &*problem(&early)), (409, "operation-in-progress"));
         gate.open();
         let address = early.header("location").unwrap().to_owned();
-        let done = until(&bank, &address, "succeeded").await;
+        let done = bank.until(&address, "succeeded").await;
         assert_eq!(member(&done, "answer_status"), "201");
         let again = bank.pay("op-7").await;
         assert_eq!((again.status(), again.header("idempotent-replayed")), (201, Some("true")));
@@ -61,19 +60,6 @@ fn a_client_that_leaves_does_not_undo_its_operation() {
             "no failure of the service's"
         );
     });
-}
-
-/// Looks until an operation is in a state, within the bound.
-async fn until(bank: &Bank, address: &str, state: &str) -> client::Response {
-    let looking = async {
-        loop {
-            let look = bank.look(address).await;
-            if member(&look, "state") == state {
-                return look;
-            }
-        }
-    };
-    tokio::time::timeout(BOUND, looking).await.expect("it comes to that state")
 }
 
 /// <https://github.com/paveg/hono-idempotency/issues/126>: one caller's operation is not there for another.
@@ -241,9 +227,8 @@ fn a_graceful_stop_waits_for_an_operation_whose_client_has_left() {
         }
         gate.open();
         assert!(gateway.wait().success(), "{:#?}", gateway.log());
-        let gateway = Gateway::start_in(&gateway.has_ended(), &policy(origin.addr(), ""));
-        let fields: Vec<_> = ANA.iter().copied().chain([("Idempotency-Key", "k-1")]).collect();
-        let again = gateway.request("POST", PAY, &fields, TEN).await;
+        let gateway = Gateway::start_in(&gateway.into_folder(), &policy(origin.addr(), ""));
+        let again = pay_at(&gateway, "k-1").await;
         assert_eq!((again.status(), again.header("idempotent-replayed")), (201, Some("true")));
         assert_eq!(origin.count_of("POST", PAY), 1);
     });

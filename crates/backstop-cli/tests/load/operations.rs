@@ -10,7 +10,7 @@ use tokio::sync::Barrier;
 
 use crate::alone;
 use crate::support::Gateway;
-use crate::support::bank::{PAY, paid, policy};
+use crate::support::bank::{PAY, keyed, paid, policy};
 
 const KEYS: usize = 10_000;
 const AT_ONCE: usize = 8;
@@ -28,12 +28,7 @@ async fn fire(gateway: &Gateway, statuses: &Arc<Heard>) {
                 let mut connection = Connection::open(addr).await.unwrap();
                 for key in (group..KEYS).step_by(GROUPS) {
                     let name = format!("k-{key}");
-                    let fields = [
-                        ("X-Tenant", "ana"),
-                        ("Content-Type", "application/json"),
-                        ("Idempotency-Key", &*name),
-                    ];
-                    let request = RequestBytes::new("pay.example", "POST", PAY, &fields, b"{}");
+                    let request = RequestBytes::new("pay.example", "POST", PAY, &keyed(&name), b"{}");
                     barrier.wait().await;
                     connection.send(&request.0).await.unwrap();
                     statuses.count(connection.read_response_to("POST").await.unwrap().status());

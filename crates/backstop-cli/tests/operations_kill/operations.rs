@@ -14,42 +14,17 @@ use crate::ledger::entries;
 use crate::lives::{End, Plan, Subject, often, run as live};
 use backstop_store::ledger::checkpoint::Checkpoint;
 
+use crate::support::bank::{pay_at, verified};
 use crate::support::gateway::{folder, output};
 use crate::support::{Gateway, Policy, run};
 
 /// `POST /payments` as an operation of the payment service, its status asked for often and not for long: eight seconds after
 /// an operation began it is a matter for a person if it is still unknown.
 pub fn policy(payments: SocketAddr) -> Policy {
-    let route = r#"match = "POST /payments"
-dependency = "payments"
-deadline = "1s"
-in_flight = 50
-scope = "header.x-tenant"
-shared_account = false
-upstream_retention = "1h"
-store_body = "redacted"
-unknown_answer = "auto"
-verify = { first = "20ms", factor = 2, cap = "200ms", deadline = "8s" }
-
-[route.pay.effect.outcome]
-succeeded = [{ status = [200, 201], json = { "/status" = "succeeded" } }]
-pending = [{ status = 202 }, { status = [200, 201], json = { "/status" = "processing" } }]
-refused = [{ status = [400, 402, 405, 422] }]
-
-[route.pay.effect.status_query]
-path = "/payments/by-key/{operation_id}"
-timeout = "500ms"
-rate = "500/s"
-concurrency = 8
-echo = { "/operation_id" = "operation_id", "/amount" = "body:/amount" }
-succeeded = [{ status = 200, json = { "/status" = "succeeded" } }]
-failed = [{ status = 200, json = { "/status" = "declined" } }]
-pending = [{ status = 200, json = { "/status" = "processing" } }]
-absent = [{ status = 404, json = { "/error/code" = "resource_missing" } }]"#;
-    Policy::empty()
-        .gateway("trusted = [\"127.0.0.1/32\"]")
-        .dependency("payments", payments, "")
-        .route("pay.effect", route)
+    verified(
+        payments,
+        "deadline = \"1s\"\nverify = { first = \"20ms\", factor = 2, cap = \"200ms\", deadline = \"8s\" }",
+    )
 }
 
 struct Written;
@@ -138,30 +113,17 @@ fn killed_while_it_forgets_it_forgets_no_outcome() {
             let payments = Payments::start().await.unwrap();
             let (folder, policy) = (folder(), policy(payments.addr()));
             let mut gateway = Gateway::start_to_be_killed(&folder, &policy, "retention_written:1").unwrap();
-            let pay = |gateway: &Gateway, key: String| {
-                let addr = gateway.addr;
-                async move {
-                    let fields = [
-                        ("Host", "pay.example"),
-                        ("X-Tenant", "ana"),
-                        ("Content-Type", "application/json"),
-                        ("Idempotency-Key", &*key),
-                    ];
-                    let content = br#"{"amount":10}"#;
-                    backstop_lab::client::request(addr, "POST", "/payments", &fields, content).await.unwrap()
-                }
-            };
             let keys: Vec<String> = (0..=time).map(|number| format!("k-{number}")).collect();
             for key in &keys {
-                assert_eq!(pay(&gateway, key.clone()).await.status(), 201);
+                assert_eq!(pay_at(&gateway, key).await.status(), 201);
             }
             let mut hand = gateway.hand();
             hand.say("sync on");
             hand.say("wall +90000000000000");
             assert_eq!(gateway.wait().signal(), Some(9));
-            let gateway = Gateway::start_in(&gateway.has_ended(), &policy);
+            let gateway = Gateway::start_in(&gateway.into_folder(), &policy);
             for key in &keys {
-                let again = pay(&gateway, key.clone()).await;
+                let again = pay_at(&gateway, key).await;
                 assert_eq!((again.status(), again.header("idempotent-replayed")), (201, Some("true")));
             }
             assert_eq!(payments.counts().effects_in_all(), keys.len() as u64);

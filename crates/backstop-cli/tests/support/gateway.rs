@@ -257,12 +257,6 @@ impl Gateway {
         })
     }
 
-    /// It has ended already. Its folder.
-    pub fn has_ended(mut self) -> PathBuf {
-        self.handed_on = true;
-        self.folder.clone()
-    }
-
     /// Ends it as `kill -9` does. Its folder.
     pub fn kill(mut self) -> PathBuf {
         self.signal("KILL");

@@ -81,19 +81,13 @@ pub struct Signed {
 impl Signed {
     /// The issuer publishes one key. The clock stands still, and somebody vouches for it.
     pub async fn open() -> Self {
-        let shop = Self::with(|_| {}).await;
-        let token = shop.token("ana");
-        assert_eq!(shop.ask("direct", &token).await.status(), 200, "{:#?}", shop.gateway.log());
-        shop
-    }
-
-    /// With an issuer that something was done to before the gateway starts.
-    pub async fn with(prepare: impl FnOnce(&Origin)) -> Self {
         let issuer = Origin::start().await.expect("an issuer");
         let key = Key::new("first");
         issuer.default(Answer::json(set(&[&key])));
-        prepare(&issuer);
-        Self::before(issuer, key).await
+        let shop = Self::before(issuer, key).await;
+        let token = shop.token("ana");
+        assert_eq!(shop.ask("direct", &token).await.status(), 200, "{:#?}", shop.gateway.log());
+        shop
     }
 
     /// In front of this issuer.
