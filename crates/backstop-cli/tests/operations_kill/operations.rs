@@ -11,7 +11,7 @@ use backstop_lab::payments::oracle::LedgerEntry;
 use backstop_lab::payments::{Fault, Payments, When, Which};
 
 use crate::ledger::entries;
-use crate::lives::{End, Plan, Subject, often, run as live};
+use crate::lives::{End, Plan, Report, Subject, often, run as live};
 use backstop_store::ledger::checkpoint::Checkpoint;
 
 use crate::support::bank::{pay_at, verified};
@@ -55,21 +55,45 @@ fn the_policy_of_the_kill_loop_is_accepted() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Some answers are lost, and some payments come late, so that a second forward would pay twice.
-fn trouble(payments: &Payments, keys: std::ops::Range<u64>) {
+/// Some answers are lost, and some payments come late, so that a second forward would pay twice. The keys of those that are paid
+/// and whose answer never says so.
+fn trouble(payments: &Payments, keys: std::ops::Range<u64>) -> BTreeSet<String> {
     let faults = [
+        Fault::lost_before_effect(Then::Close),
         Fault::answer_lost(Then::Reset),
         Fault::answer_lost(Then::Close),
-        Fault::lost_before_effect(Then::Close),
         Fault::status_after_effect(500),
         Fault::truncated(Then::Reset),
         Fault::html_page(),
         Fault::lost_and_late(Then::Reset, When::After(Duration::from_millis(20))),
         Fault::processing(When::After(Duration::from_millis(20))),
     ];
-    for (number, fault) in keys.step_by(2).zip(faults.iter().cycle()) {
-        payments.fail(Which::key(&format!("k-{number}")), fault.clone());
+    let mut lost = BTreeSet::new();
+    for (number, (which, fault)) in keys.step_by(2).zip(faults.iter().enumerate().cycle()) {
+        let key = format!("k-{number}");
+        payments.fail(Which::key(&key), fault.clone());
+        if which > 0 {
+            lost.insert(key);
+        }
     }
+    lost
+}
+
+/// Of the payments whose answer was lost so many at least were found out by their status, and none that was made is left to a
+/// person.
+fn are_found_out(report: &Report, lost: &BTreeSet<String>, payments: &Payments, least: usize) {
+    let found = report.ended("succeeded", "status");
+    let made: BTreeSet<&str> =
+        lost.iter().map(String::as_str).filter(|key| payments.effects_of(key) == 1).collect();
+    let left: Vec<&&str> = made.difference(&found).collect();
+    println!(
+        "{} of {} lost answers were found out, {} operations in all",
+        made.len() - left.len(),
+        made.len(),
+        report.ledger.len()
+    );
+    assert_eq!(left, [&""; 0], "{report:#?}");
+    assert!(made.len() >= least, "{} were made", made.len());
 }
 
 /// Whatever is sent happens once at most, whoever is told of it is told the truth, and what is unknown is found out or is a
@@ -78,13 +102,14 @@ fn trouble(payments: &Payments, keys: std::ops::Range<u64>) {
 fn killed_at_random_nothing_happens_twice_and_nobody_is_told_otherwise() {
     run(async {
         let payments = Payments::start().await.unwrap();
-        trouble(&payments, 3..200);
+        let lost = trouble(&payments, 3..200);
         let kills = often("BACKSTOP_RANDOM_KILLS", 40);
         let report = live(&Written, &payments, &plan(vec![End::Random; kills])).await.unwrap();
         assert_eq!(report.kills, kills);
         assert!(report.cut >= kills as u64, "each kill met somebody: {} of {kills}", report.cut);
         assert_eq!(report.broken(), BTreeSet::new(), "{report:#?}");
         assert!(payments.counts().effects_in_all() >= 20);
+        are_found_out(&report, &lost, &payments, kills);
     });
 }
 
@@ -93,7 +118,7 @@ fn killed_at_random_nothing_happens_twice_and_nobody_is_told_otherwise() {
 fn killed_at_every_moment_nothing_happens_twice_and_nobody_is_told_otherwise() {
     run(async {
         let payments = Payments::start().await.unwrap();
-        trouble(&payments, 1..4000);
+        let lost = trouble(&payments, 1..4000);
         let times = often("BACKSTOP_KILLS_AT_EACH", 3) as u64;
         let moments = Checkpoint::ALL.into_iter().filter(|point| *point != Checkpoint::RetentionWritten);
         let ends = moments.flat_map(|point| (0..times).map(move |time| End::At(point, 1 + time * 3)));
@@ -101,7 +126,12 @@ fn killed_at_every_moment_nothing_happens_twice_and_nobody_is_told_otherwise() {
         let count = ends.len();
         let report = live(&Written, &payments, &plan(ends)).await.unwrap();
         assert_eq!((report.kills, count as u64), (count, 15 * times));
+        println!("{} of {count} kills before it listened, {} cut", report.unheard, report.cut);
+        let heard = (count - report.unheard) as u64;
+        assert!(report.cut >= heard, "each kill met somebody: {} of {heard}", report.cut);
         assert_eq!(report.broken(), BTreeSet::new(), "{report:#?}");
+        assert!(payments.counts().effects_in_all() >= 20);
+        are_found_out(&report, &lost, &payments, count);
     });
 }
 
