@@ -9,6 +9,7 @@ use backstop_lab::origin::Gate;
 
 use crate::support::bank::{Bank, PAY, keyed, paid, pay_at, policy, problem};
 use crate::support::gateway::{folder, output};
+use crate::support::preload::{NO_SYNC, library};
 use crate::support::{BOUND, Gateway, run};
 
 /// strace, attached to a gateway until it is dropped.
@@ -132,13 +133,8 @@ fn an_intent_is_synced_before_the_first_byte_leaves() {
         assert!(forwards.values().all(|is_synced| *is_synced), "{forwards:?}");
 
         let weak = folder();
-        let (source, library) = (weak.join("weak.c"), weak.join("weak.so"));
-        std::fs::write(&source, "int fsync(int f) { return 0; }\nint fdatasync(int f) { return 0; }\n")
-            .unwrap();
-        let compiled =
-            Command::new("cc").args(["-shared", "-fPIC", "-w", "-o"]).arg(&library).arg(&source).status();
-        assert!(compiled.expect("a C compiler").success());
-        let gateway = Gateway::start_with(&weak, &policy(bank.origin.addr(), ""), "LD_PRELOAD", &library);
+        let policy = policy(bank.origin.addr(), "");
+        let gateway = Gateway::start_with(&weak, &policy, "LD_PRELOAD", library(&weak, NO_SYNC));
         let forwards = traced(&gateway).await;
         assert!(forwards.values().all(|is_synced| !is_synced), "the check does not see weakened durability");
     });
@@ -246,7 +242,58 @@ fn a_card_number_is_kept_nowhere() {
     });
 }
 
-fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+/// What `redact` names is told to the first client alone. The rest is kept, and told again.
+#[test]
+fn what_is_redacted_is_kept_nowhere() {
+    const CARD: &str = "4000056655665556";
+    const TOKEN: &str = "tok_9f8e7d6c5b4a";
+    run(async {
+        let bank = Bank::with("redact = [\"/card/number\", \"/token\"]").await;
+        let answer = |card: &str, token: &str| {
+            format!(
+                r#"{{"status":"paid","id":"visible-p-1","card":{{"number":"{card}","brand":"visa"}},"token":"{token}"}}"#
+            )
+        };
+        let whole = answer(CARD, TOKEN);
+        bank.says(
+            backstop_lab::origin::Answer::new(201)
+                .header("Content-Type", "application/json")
+                .body(whole.clone()),
+        );
+        let first = bank.pay("k-1").await;
+        assert_eq!((first.status(), first.text()), (201, whole));
+        let check = |again: &backstop_lab::client::Response| {
+            assert_eq!((again.status(), again.text()), (201, answer("[redacted]", "[redacted]")));
+            assert_eq!(again.header("idempotent-replayed"), Some("true"));
+            assert_eq!(again.header("content-type"), Some("application/json"));
+        };
+        check(&bank.pay("k-1").await);
+        let is_in = |folder: &Path, text: &str| -> Vec<PathBuf> {
+            let holds = |file: &PathBuf| {
+                let bytes = std::fs::read(file).unwrap();
+                bytes.windows(text.len()).any(|window| window == text.as_bytes())
+            };
+            files(folder).into_iter().filter(holds).collect()
+        };
+        let Bank { origin, gateway, .. } = bank;
+        // While it runs, and as a kill leaves it.
+        for text in [CARD, TOKEN] {
+            assert_eq!(is_in(gateway.folder(), text), [""; 0].map(PathBuf::from));
+            assert!(!gateway.log().iter().any(|line| line.contains(text)), "{:#?}", gateway.log());
+        }
+        let log = gateway.folder().join("backstop-data/ledger.sqlite-wal");
+        assert_eq!(is_in(gateway.folder(), "visible-p-1"), [log], "the search finds what is there");
+        let policy = policy(origin.addr(), "redact = [\"/card/number\", \"/token\"]");
+        let gateway = gateway.restart_after_kill(&policy);
+        check(&pay_at(&gateway, "k-1").await);
+        for text in [CARD, TOKEN] {
+            assert_eq!(is_in(gateway.folder(), text), [""; 0].map(PathBuf::from));
+        }
+        assert_eq!(origin.count_of("POST", PAY), 1);
+    });
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries
         .flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] })
