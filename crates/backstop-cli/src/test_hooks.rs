@@ -12,12 +12,16 @@
 //! | `boot HEX` | another boot, named by 32 hexadecimal digits |
 //! | `sync on`, `sync off` | whether the kernel vouches for the date |
 //! | `panic` | a thread of its own panics |
+//! | `hold POINT` | whoever passes this moment of an operation stands still there ([`hold_at`]) |
+//! | `held POINT` | nothing; it is answered once somebody stands there |
+//! | `release POINT` | they go on |
 //! | `get` | nothing |
 //!
 //! `BACKSTOP_TEST_CLOCK` holds commands for the very start, separated by `;`: they are obeyed before anything is opened, so
 //! that a gateway can begin its life under another boot or at another date. `BACKSTOP_KILL_AT` ends the process when an
 //! operation passes a moment ([`kill_at`]).
 
+mod hold_at;
 pub(crate) mod kill_at;
 
 use std::io::{self, BufRead, BufReader, Write};
@@ -28,6 +32,7 @@ use std::time::Duration;
 
 use backstop::clock::{Clock, ManualClock};
 use backstop_engine::time::{BootId, Mono, Wall, WallTrust};
+use backstop_store::ledger::checkpoint::Checkpoint;
 
 const TICK: Duration = Duration::from_millis(1);
 
@@ -122,6 +127,9 @@ fn obey(line: &str, hand: &ManualClock, frozen: &AtomicBool) -> Option<()> {
         }
         ("sync", "on") => hand.set(|now| now.wall_trust = WallTrust::Synchronised),
         ("sync", "off") => hand.set(|now| now.wall_trust = WallTrust::Unsynchronised),
+        ("hold", point) => hold_at::hold(Checkpoint::parse(point)?)?,
+        ("held", point) => hold_at::arrived(Checkpoint::parse(point)?)?,
+        ("release", point) => hold_at::release(Checkpoint::parse(point)?)?,
         _ => return None,
     }
     Some(())

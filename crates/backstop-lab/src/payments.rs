@@ -6,7 +6,7 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `POST /payments` with `Idempotency-Key` and `{"amount":N}` | 201 `{"id":"pay_1","status":"succeeded","operation_id":KEY,"amount":N}`, after the effect is in the log |
+//! | `POST /payments` with `Idempotency-Key` and `{"amount":N}` | 201 `{"id":"pay_1","status":"succeeded","operation_id":KEY,"amount":N}` and `Location: /payments/pay_1`, after the effect is in the log |
 //! | the same, `N` = 402 | 402 with `"status":"declined"`, and no effect |
 //! | the same, `N` another number from 400 to 499 | that status, `{"error":{"code":"invalid_request"}}`, and no effect |
 //! | `GET /payments/by-key/{KEY}` | 200 with `"status"` `succeeded`, `processing` or `declined` |

@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use std::time::Duration;
 
+use backstop_lab::client::Connection;
 use backstop_lab::origin::{Answer, Behaviour, Gate};
 
-use crate::support::bank::{ANA, Bank, PAY, TEN, member, paid, policy, problem};
+use crate::support::bank::{ANA, Bank, PAY, TEN, member, paid, pay_at, policy, problem};
 use crate::support::{BOUND, run};
 
 /// What the service's own answer was, for whoever comes again, and across a crash: status, content and the fields that may be
@@ -32,8 +33,7 @@ fn an_answer_comes_back_to_whoever_sends_the_same_operation_again() {
 
         let Bank { origin, gateway, .. } = bank;
         let gateway = gateway.restart_after_kill(&policy(origin.addr(), ""));
-        let fields: Vec<_> = ANA.iter().copied().chain([("Idempotency-Key", "k-1")]).collect();
-        check(&gateway.request("POST", PAY, &fields, TEN).await);
+        check(&pay_at(&gateway, "k-1").await);
         assert_eq!(origin.count_of("POST", PAY), 1);
     });
 }
@@ -362,33 +362,57 @@ fn a_second_answer_to_one_operation_is_nobody_elses() {
     });
 }
 
-/// Requests that never end take memory of their own: what they leave nothing of is refused before it is begun.
+/// An upload of a quarter of a MiB that lacks its last byte.
+async fn endless(bank: &Bank) -> Connection {
+    let mut upload = Connection::open(bank.gateway.addr).await.unwrap();
+    let head = format!(
+        "POST {PAY} HTTP/1.1\r\nHost: x\r\nX-Tenant: eve\r\nIdempotency-Key: e\r\nContent-Length: 262144\r\n\r\n"
+    );
+    upload.send(head.as_bytes()).await.unwrap();
+    upload.send(&vec![b' '; 262_143]).await.unwrap();
+    upload
+}
+
+/// Requests that never end take memory of their own, half of 4 MiB: what they leave nothing of is refused before it is begun. Eight
+/// of them leave 8 bytes, and a payment has 25.
 #[test]
 fn uploads_that_never_end_make_no_outcome_unknown() {
     run(async {
         let bank = Bank::of(|origin| policy(origin, "").gateway("buffer_memory = \"4 MiB\"")).await;
         let mut uploads = Vec::new();
-        for _ in 0..8 {
-            let mut upload = backstop_lab::client::Connection::open(bank.gateway.addr).await.unwrap();
-            let head = format!(
-                "POST {PAY} HTTP/1.1\r\nHost: x\r\nX-Tenant: eve\r\nIdempotency-Key: e\r\nContent-Length: 262144\r\n\r\n"
-            );
-            upload.send(head.as_bytes()).await.unwrap();
-            upload.send(&vec![b' '; 262_143]).await.unwrap();
-            uploads.push(upload);
+        for _ in 0..7 {
+            uploads.push(endless(&bank).await);
         }
-        // While they arrive and once they fill it: paid, or refused before it was begun, and nothing in between.
-        let mut paid = 0;
-        for number in 0..200 {
-            let answer = bank.pay(&format!("k-{number}")).await;
-            match answer.status() {
-                201 => paid += 1,
-                status => assert_eq!((status, &*problem(&answer)), (503, "capacity")),
+        assert_eq!(bank.pay("k-0").await.status(), 201, "seven of them leave room");
+        uploads.push(endless(&bank).await);
+        // While the last one arrives: paid, or refused before it was begun, and nothing in between.
+        let mut paid = 1;
+        let filling = async {
+            loop {
+                let answer = bank.pay(&format!("k-{paid}")).await;
+                if answer.status() != 201 {
+                    return answer;
+                }
+                paid += 1;
+                // A payment may have taken the room of an upload's last bytes: then that one comes again.
+                for upload in &mut uploads {
+                    if upload.has_ended() {
+                        *upload = endless(&bank).await;
+                    }
+                }
             }
+        };
+        let refused = tokio::time::timeout(BOUND, filling).await.expect("they fill it");
+        assert_eq!((refused.status(), &*problem(&refused)), (503, "capacity"));
+        // Now that it is full it stays so.
+        for number in 0..50 {
+            let answer = bank.pay(&format!("r-{number}")).await;
+            assert_eq!((answer.status(), &*problem(&answer)), (503, "capacity"));
         }
         assert_eq!(bank.received(), paid);
         drop(uploads);
         let again = async { while bank.pay("k-200").await.status() != 201 {} };
         tokio::time::timeout(BOUND, again).await.expect("their memory comes back");
+        assert_eq!(bank.received(), paid + 1);
     });
 }

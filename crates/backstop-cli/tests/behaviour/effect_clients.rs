@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use backstop_lab::client::{self, Connection, RequestBytes};
+use backstop_lab::client::{Connection, RequestBytes};
 use backstop_lab::origin::{Answer, Behaviour, Gate, Origin};
+use backstop_store::ledger::checkpoint::Checkpoint;
 
-use crate::support::bank::{ANA, Bank, PAY, TEN, member, paid, policy, problem};
+use crate::support::bank::{Bank, PAY, TEN, keyed, member, paid, pay_at, policy, problem};
+use crate::support::gateway::output;
 use crate::support::guarded::{AUTHORIZER, bearers};
-use crate::support::{BOUND, Gateway, Policy, run};
+use crate::support::{BOUND, Gateway, Metrics, Policy, run};
 
 fn request(bank: &Bank, key: &str) -> RequestBytes {
-    let fields: Vec<_> = ANA.iter().copied().chain([("Idempotency-Key", key)]).collect();
-    RequestBytes::new(&bank.gateway.host, "POST", PAY, &fields, TEN)
+    RequestBytes::new(&bank.gateway.host, "POST", PAY, &keyed(key), TEN)
 }
 
 /// In the middle of its request: nothing was begun. <https://github.com/neondatabase/neon/issues/3478>
@@ -22,6 +23,7 @@ fn a_client_that_leaves_before_its_request_is_whole_begins_nothing() {
         let whole = request(&bank, "k-1").0;
         let mut leaving = Connection::open(bank.gateway.addr).await.unwrap();
         leaving.send(&whole[..whole.len() - 5]).await.unwrap();
+        bank.gateway.metrics_until(|metrics| metrics.sum("backstop_client_connections", &[]) == 1.0).await;
         leaving.reset().unwrap();
         // The next request is behind it on no connection: wait until the gateway has seen it go.
         bank.gateway.metrics_until(|metrics| metrics.sum("backstop_client_connections", &[]) == 0.0).await;
@@ -47,7 +49,7 @@ fn a_client_that_leaves_does_not_undo_its_operation() {
         assert_eq!((early.status(), &*problem(&early)), (409, "operation-in-progress"));
         gate.open();
         let address = early.header("location").unwrap().to_owned();
-        let done = until(&bank, &address, "succeeded").await;
+        let done = bank.until(&address, "succeeded").await;
         assert_eq!(member(&done, "answer_status"), "201");
         let again = bank.pay("op-7").await;
         assert_eq!((again.status(), again.header("idempotent-replayed")), (201, Some("true")));
@@ -61,19 +63,6 @@ fn a_client_that_leaves_does_not_undo_its_operation() {
             "no failure of the service's"
         );
     });
-}
-
-/// Looks until an operation is in a state, within the bound.
-async fn until(bank: &Bank, address: &str, state: &str) -> client::Response {
-    let looking = async {
-        loop {
-            let look = bank.look(address).await;
-            if member(&look, "state") == state {
-                return look;
-            }
-        }
-    };
-    tokio::time::timeout(BOUND, looking).await.expect("it comes to that state")
 }
 
 /// <https://github.com/paveg/hono-idempotency/issues/126>: one caller's operation is not there for another.
@@ -192,32 +181,54 @@ fn a_derived_key_is_the_same_for_one_operation_and_no_other() {
     });
 }
 
-/// Frozen past its lease with an answer on the way: one effect, and the truth for whoever comes again.
+/// What happened to the operation at an address, as an operator is shown it, without the moments.
+fn history(gateway: &Gateway, address: &str) -> Vec<String> {
+    let (id, admin) = (address.rsplit('/').next().unwrap(), gateway.admin.to_string());
+    let (_, shown, errors) = output(&["operations", "show", id, "--admin", &admin], gateway.folder());
+    let events = shown.lines().filter_map(|line| line.split_once("Z  "));
+    let events: Vec<String> = events.map(|(_, what)| what.to_owned()).collect();
+    assert!(!events.is_empty(), "{shown}{errors}");
+    events
+}
+
+/// Frozen with an answer on the way, past its deadline of 2 s, and past its lease, which ends 5 s after that. Which comes first then
+/// is certain: the worker goes on once the clock has moved and, where the lease is over, the ledger has noticed.
 #[test]
 fn a_process_that_stood_still_past_its_lease_tells_the_truth_afterwards() {
     run(async {
-        let mut bank = Bank::open().await;
-        let gate = Gate::new();
-        bank.says(paid().gate(&gate));
-        let mut client = Connection::open(bank.gateway.addr).await.unwrap();
-        client.send(&request(&bank, "k-1").0).await.unwrap();
-        gate.wait_for_waiting(1, BOUND).await.unwrap();
-        bank.gateway.signal("STOP");
-        gate.open();
-        // Its deadline is 2 s, its lease ends 5 s after that. The clock moves on as soon as it goes on.
-        let moving = std::thread::spawn({
-            let mut hand = bank.gateway.hand();
-            move || hand.advance(Duration::from_secs(60))
-        });
-        bank.gateway.signal("CONT");
-        moving.join().unwrap();
-        let answer = client.read_response_to("POST").await.unwrap();
-        assert!(matches!(answer.status(), 201 | 504), "{}", answer.status());
-        bank.hand.advance(Duration::from_secs(60));
-        let again = bank.pay("k-1").await;
-        let expected: &[u16] = if answer.status() == 201 { &[201] } else { &[201, 409] };
-        assert!(expected.contains(&again.status()), "{} after {}", again.status(), answer.status());
-        assert_eq!(bank.received(), 1);
+        for (stood_s, why, actor) in [(6, "timeout", "reporter"), (60, "lease_ended", "time")] {
+            let mut bank = Bank::open().await;
+            let gate = Gate::new();
+            bank.says(paid().gate(&gate));
+            bank.hand.hold(Checkpoint::ForwardSent);
+            let mut client = Connection::open(bank.gateway.addr).await.unwrap();
+            client.send(&request(&bank, "k-1").0).await.unwrap();
+            bank.hand.wait_for_held(Checkpoint::ForwardSent);
+            gate.wait_for_waiting(1, BOUND).await.unwrap();
+            bank.gateway.signal("STOP");
+            gate.open();
+            bank.origin.wait_until(BOUND, |stats| stats.in_flight == 0).await.unwrap();
+            bank.gateway.signal("CONT");
+            bank.hand.pass(Duration::from_secs(stood_s));
+            if why == "lease_ended" {
+                let unknown =
+                    |metrics: &Metrics| metrics.sum("backstop_operations", &["state=\"unknown\""]) == 1.0;
+                bank.gateway.metrics_until(unknown).await;
+            }
+            bank.hand.release(Checkpoint::ForwardSent);
+            let answer = client.read_response_to("POST").await.unwrap();
+            assert_eq!((answer.status(), &*problem(&answer)), (504, "outcome-unknown"));
+            // Its time is over: nobody waits for the disk any more.
+            assert_eq!(answer.header("backstop-ledger"), Some("not-durable"));
+            bank.says(paid());
+            let again = bank.pay("k-1").await;
+            assert_eq!((again.status(), &*problem(&again)), (409, "outcome-unknown"));
+            assert_eq!(&*member(&again, "why"), why);
+            assert_eq!(again.header("location"), answer.header("location"));
+            let unknown = format!("dispatching -> unknown ({why}), by {actor}");
+            assert_eq!(history(&bank.gateway, answer.header("location").unwrap()), ["began", &unknown]);
+            assert_eq!(bank.received(), 1);
+        }
     });
 }
 
@@ -241,9 +252,8 @@ fn a_graceful_stop_waits_for_an_operation_whose_client_has_left() {
         }
         gate.open();
         assert!(gateway.wait().success(), "{:#?}", gateway.log());
-        let gateway = Gateway::start_in(&gateway.has_ended(), &policy(origin.addr(), ""));
-        let fields: Vec<_> = ANA.iter().copied().chain([("Idempotency-Key", "k-1")]).collect();
-        let again = gateway.request("POST", PAY, &fields, TEN).await;
+        let gateway = Gateway::start_in(&gateway.into_folder(), &policy(origin.addr(), ""));
+        let again = pay_at(&gateway, "k-1").await;
         assert_eq!((again.status(), again.header("idempotent-replayed")), (201, Some("true")));
         assert_eq!(origin.count_of("POST", PAY), 1);
     });

@@ -1,41 +1,13 @@
 //! A payment whose answer is lost, from its client's first 502 to the truth.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use backstop_lab::client::Response;
 use backstop_lab::origin::{Gate, Then};
 use backstop_lab::payments::{Fault, Payments, StatusFault, When, Which};
 
-use crate::support::bank::{member, problem};
-use crate::support::{BOUND, Gateway, Policy, run};
-
-/// `POST /payments` of the payment service, its status asked for often.
-fn policy(payments: SocketAddr, more: &str) -> Policy {
-    let lines = r#"match = "POST /payments"
-dependency = "payments"
-deadline = "500ms"
-in_flight = 50
-scope = "header.x-tenant"
-shared_account = false
-upstream_retention = "24h"
-verify = { first = "20ms", factor = 2, cap = "100ms", deadline = "12h" }
-outcome = { succeeded = [{ status = [200, 201], json = { "/status" = "succeeded" } }], pending = [{ status = 202 }], refused = [{ status = [402, 422] }] }"#;
-    let query = r#"path = "/payments/by-key/{operation_id}"
-timeout = "500ms"
-rate = "100/s"
-concurrency = 4
-echo = { "/operation_id" = "operation_id", "/amount" = "body:/amount" }
-succeeded = [{ status = 200, json = { "/status" = "succeeded" } }]
-failed = [{ status = 200, json = { "/status" = "declined" } }]
-pending = [{ status = 200, json = { "/status" = "processing" } }]
-absent = [{ status = 404, json = { "/error/code" = "resource_missing" } }]"#;
-    Policy::empty()
-        .gateway("trusted = [\"127.0.0.1/32\"]")
-        .dependency("payments", payments, "")
-        .route("pay.effect", &format!("{lines}\n{more}"))
-        .table("route.pay.effect.status_query", query)
-}
+use crate::support::bank::{ANA, PAY, keyed, member, problem, until, verified};
+use crate::support::{BOUND, Gateway, run};
 
 struct Shop {
     payments: Payments,
@@ -45,33 +17,21 @@ struct Shop {
 impl Shop {
     async fn open(more: &str) -> Self {
         let payments = Payments::start().await.unwrap();
-        let gateway = Gateway::start(&policy(payments.addr(), more));
+        let gateway = Gateway::start(&verified(payments.addr(), more));
         Self { payments, gateway }
     }
 
     async fn pay_with(&self, key: &str, more: &[(&str, &str)], content: &[u8]) -> Response {
-        let fields = [("X-Tenant", "ana"), ("Content-Type", "application/json"), ("Idempotency-Key", key)];
-        let fields: Vec<_> = fields.iter().chain(more).copied().collect();
-        self.gateway.request("POST", "/payments", &fields, content).await
+        let fields: Vec<_> = keyed(key).iter().chain(more).copied().collect();
+        self.gateway.request("POST", PAY, &fields, content).await
     }
 
     async fn pay(&self, key: &str) -> Response {
         self.pay_with(key, &[], br#"{"amount":10}"#).await
     }
 
-    /// Looks at an operation until it is in a state, within the bound.
     async fn until(&self, address: &str, state: &str) -> Response {
-        let looking = async {
-            loop {
-                let look = self.gateway.get(address, &[("X-Tenant", "ana")]).await;
-                if member(&look, "state") == state {
-                    return look;
-                }
-            }
-        };
-        let found = tokio::time::timeout(BOUND, looking).await;
-        assert!(found.is_ok(), "never {state}: {:#?}", self.gateway.log());
-        found.unwrap()
+        until(&self.gateway, address, state).await
     }
 }
 
@@ -149,7 +109,7 @@ fn a_key_that_is_in_use_is_no_failed_payment() {
         assert_eq!((second.status(), &*problem(&second)), (409, "outcome-unknown"));
         let other = shop.pay_with("op-1", &[], br#"{"amount":11}"#).await;
         assert_eq!((other.status(), &*problem(&other)), (422, "key-reused"));
-        let policy = policy(shop.payments.addr(), "");
+        let policy = verified(shop.payments.addr(), "");
         shop.gateway = shop.gateway.restart_after_kill(&policy);
         let third = shop.pay("op-1").await;
         assert_eq!((third.status(), &*problem(&third)), (409, "outcome-unknown"), "it survives a kill");
@@ -247,7 +207,7 @@ fn a_status_that_cannot_be_had_decides_nothing() {
             let lost = shop.pay("k-1").await;
             let asked = shop.payments.wait_until(BOUND, |counts| counts.status_queries_in_all() >= 3).await;
             asked.unwrap();
-            let look = shop.gateway.get(&address(&lost), &[("X-Tenant", "ana")]).await;
+            let look = shop.gateway.get(&address(&lost), &ANA).await;
             assert_eq!(member(&look, "state"), "in_verification", "{fault:?}");
             shop.payments.heal();
             shop.until(&address(&lost), "succeeded").await;
@@ -276,7 +236,7 @@ fn a_payment_that_comes_after_it_was_not_executed_calls_a_person() {
                 number += 1;
                 assert_eq!(shop.pay(&format!("k-{number}")).await.status(), 201);
                 for _ in 0..10 {
-                    let look = shop.gateway.get(&address(&lost), &[("X-Tenant", "ana")]).await;
+                    let look = shop.gateway.get(&address(&lost), &ANA).await;
                     if member(&look, "state") == state {
                         return look;
                     }

@@ -27,6 +27,7 @@ mod edits;
 mod effect;
 mod effect_clients;
 mod effect_disk;
+mod effect_leaving;
 mod effect_look;
 mod effect_verified;
 mod empty_cache;

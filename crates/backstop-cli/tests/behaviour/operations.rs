@@ -1,28 +1,21 @@
-//! `backstop operations`, the built binary, against the operators' port of a gateway with a ledger on disk.
-//!
-//! The gateway runs in the test's own process, because only there the class `effect` is accepted. What is in its ledger was
-//! written by an earlier life of it.
+//! `backstop operations` against the operators' port of a gateway with a ledger on disk, which was written by an earlier life of
+//! it.
 
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use backstop::clock::Clock;
 use backstop_engine::operation::{OperationId, Schedule};
 use backstop_engine::time::{Now, Wall};
-use backstop_gateway::Gateway;
 use backstop_lab::client;
-use backstop_policy::{NoFiles, parse, render_human};
 use backstop_store::ledger::sqlite;
 use backstop_store::ledger::{Ledger, LedgerOptions};
 use backstop_store::testing::{begin, unknown};
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 
 use crate::support::gateway::{folder, output};
-use crate::support::{BOUND, Metrics, Policy, run};
+use crate::support::{BOUND, Gateway, Policy, run};
 
 const EFFECT: &str = r#"match = "POST /pay"
 authorizer = "sessions"
@@ -39,14 +32,6 @@ allow = { header = "x-allowed: yes" }
 principal = "header.x-user"
 timeout = "100ms"
 in_flight = 60"#;
-
-/// A gateway in this process.
-struct Running {
-    folder: PathBuf,
-    admin: SocketAddr,
-    stop: oneshot::Sender<()>,
-    task: JoinHandle<std::io::Result<()>>,
-}
 
 fn id(number: u8) -> String {
     OperationId::from_bytes([number; 16]).to_string()
@@ -71,62 +56,44 @@ fn an_earlier_life(folder: &Path) {
     assert!(ledger.close(BOUND));
 }
 
-impl Running {
-    fn start(folder: &Path) -> Self {
-        let data = folder.join("data");
-        let text = Policy::empty()
-            .store(&format!("path = \"{}\"", data.display()))
-            .dependency("payments", "127.0.0.1:1".parse().unwrap(), "")
-            .table("authorizer.sessions", SESSIONS)
-            .route("pay.effect", EFFECT)
-            .text();
-        let loaded = parse(&text, "policy.toml", &NoFiles);
-        let loaded = loaded.map_err(|wrong| render_human(&wrong, &text, false)).unwrap();
-        let gateway = Gateway::bind(loaded, Clock::system().unwrap()).unwrap();
-        let admin = gateway.bound().unwrap().admin;
-        let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(gateway.run(async {
-            let _asked_to_stop = stopped.await;
-        }));
-        Self { folder: folder.to_owned(), admin, stop, task }
-    }
-
-    async fn stop(self) {
-        self.stop.send(()).unwrap();
-        tokio::time::timeout(BOUND, self.task).await.unwrap().unwrap().unwrap();
-    }
-
-    /// What the binary says, with the admin address behind its words.
-    async fn says(&self, words: &[&str]) -> (ExitStatus, String, String) {
-        let admin = self.admin.to_string();
-        let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        words.extend(["--admin".into(), admin]);
-        let folder = self.folder.clone();
-        let told = tokio::task::spawn_blocking(move || {
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            output(&words, &folder)
-        });
-        told.await.unwrap()
-    }
-
-    async fn json(&self, words: &[&str]) -> Value {
-        let (status, told, errors) = self.says(words).await;
-        assert!(status.success(), "{words:?}: {errors}");
-        serde_json::from_str(&told).unwrap()
-    }
+/// The policy of all lives.
+fn policy() -> Policy {
+    Policy::empty()
+        .store("path = \"data\"")
+        .dependency("payments", "127.0.0.1:1".parse().unwrap(), "")
+        .table("authorizer.sessions", SESSIONS)
+        .route("pay.effect", EFFECT)
 }
 
-fn with_gateway<F: Future<Output = ()>>(test: impl FnOnce(Running) -> F) {
+/// What the binary says, with the admin address behind its words.
+async fn says(gateway: &Gateway, words: &[&str]) -> (ExitStatus, String, String) {
+    let (admin, folder) = (gateway.admin.to_string(), gateway.folder().to_owned());
+    let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    words.extend(["--admin".into(), admin]);
+    let told = tokio::task::spawn_blocking(move || {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        output(&words, &folder)
+    });
+    told.await.unwrap()
+}
+
+async fn says_json(gateway: &Gateway, words: &[&str]) -> Value {
+    let (status, told, errors) = says(gateway, words).await;
+    assert!(status.success(), "{words:?}: {errors}");
+    serde_json::from_str(&told).unwrap()
+}
+
+fn with_gateway<F: Future<Output = ()>>(test: impl FnOnce(Gateway) -> F) {
     let folder = folder();
     an_earlier_life(&folder.join("data"));
-    run(async { test(Running::start(&folder)).await });
-    std::fs::remove_dir_all(&folder).unwrap();
+    run(async { test(Gateway::start_in(&folder, &policy())).await });
+    let _gone_already = std::fs::remove_dir_all(&folder);
 }
 
 #[test]
 fn what_needs_somebody_is_listed_and_shown() {
     with_gateway(|gateway| async move {
-        let (status, told, errors) = gateway.says(&["operations", "list"]).await;
+        let (status, told, errors) = says(&gateway, &["operations", "list"]).await;
         assert!(status.success(), "{errors}");
         let rows: Vec<Vec<&str>> = told.lines().map(|line| line.split_whitespace().collect()).collect();
         let [head, first, second, third] = &rows[..] else { panic!("{told}") };
@@ -135,32 +102,32 @@ fn what_needs_somebody_is_listed_and_shown() {
         assert_eq!(second[..4], [&id(2), "unknown", "timeout", "pay"]);
         assert_eq!(third[..4], [&id(3), "unknown", "restarted", "pay"]);
 
-        let page = gateway.json(&["operations", "list", "--state", "unknown", "--json"]).await;
+        let page = says_json(&gateway, &["operations", "list", "--state", "unknown", "--json"]).await;
         let ids = |page: &Value| -> Vec<Value> {
             page["operations"].as_array().unwrap().iter().map(|one| one["id"].clone()).collect()
         };
         assert_eq!(ids(&page), [json!(id(2)), json!(id(3))]);
-        let (_, told, _) = gateway.says(&["operations", "list", "--state", "failed"]).await;
+        let (_, told, _) = says(&gateway, &["operations", "list", "--state", "failed"]).await;
         assert_eq!(told, "no operations in failed\n");
 
         // From the moment on at which 2 began.
         let began = page["operations"][0]["began"].as_str().unwrap();
-        let later = gateway.json(&["operations", "list", "--from", began, "--json"]).await;
+        let later = says_json(&gateway, &["operations", "list", "--from", began, "--json"]).await;
         assert_eq!(ids(&later), [json!(id(2)), json!(id(3))]);
-        let (_, told, _) = gateway.says(&["operations", "list", "--from", "2200-01-01"]).await;
+        let (_, told, _) = says(&gateway, &["operations", "list", "--from", "2200-01-01"]).await;
         assert_eq!(told, "no operations from 2200-01-01 on\n");
-        let (status, _, errors) = gateway.says(&["operations", "list", "--from", "yesterday"]).await;
+        let (status, _, errors) = says(&gateway, &["operations", "list", "--from", "yesterday"]).await;
         assert_eq!(status.code(), Some(2));
         assert!(errors.contains("`from` is a date in UTC such as 2026-01-31T23:59:59Z"), "{errors}");
 
         // Page by page, as each says how to go on.
-        let (_, told, note) = gateway.says(&["operations", "list", "--limit", "2"]).await;
+        let (_, told, note) = says(&gateway, &["operations", "list", "--limit", "2"]).await;
         assert_eq!(told.lines().count(), 3, "{told}");
         let mark = note.trim().strip_prefix("there are more: add --after ").unwrap().to_owned();
-        let (_, told, note) = gateway.says(&["operations", "list", "--limit", "2", "--after", &mark]).await;
+        let (_, told, note) = says(&gateway, &["operations", "list", "--limit", "2", "--after", &mark]).await;
         assert!(told.lines().nth(1).unwrap().starts_with(&id(3)) && note.is_empty(), "{told}{note}");
 
-        let (_, told, _) = gateway.says(&["operations", "show", &id(3)]).await;
+        let (_, told, _) = says(&gateway, &["operations", "show", &id(3)]).await;
         assert!(
             told.starts_with(&format!("operation  {}\nstate      unknown (restarted)\n", id(3))),
             "{told}"
@@ -169,7 +136,6 @@ fn what_needs_somebody_is_listed_and_shown() {
             told.lines().last().unwrap().ends_with("dispatching -> unknown (restarted), by recovery"),
             "{told}"
         );
-        gateway.stop().await;
     });
 }
 
@@ -179,7 +145,7 @@ fn a_decision_survives_a_restart_with_name_and_reason() {
         let words = ["operations", "resolve", &id(1), "--outcome", "not-executed"];
         let why = ["--reason", "the bank knows no such payment", "--by", "ana"];
         let words: Vec<&str> = words.into_iter().chain(why).collect();
-        let (status, told, errors) = gateway.says(&words).await;
+        let (status, told, errors) = says(&gateway, &words).await;
         assert!(status.success(), "{errors}");
         let expected = format!(
             "operation {}\n  was  attention (deadline)\n  is   not_executed (person)\n  by   ana: the bank knows no such payment\n",
@@ -188,19 +154,19 @@ fn a_decision_survives_a_restart_with_name_and_reason() {
         assert_eq!(told, expected);
 
         // Again, and what still has its status asked for: no, and why.
-        let (status, told, errors) = gateway.says(&words).await;
+        let (status, told, errors) = says(&gateway, &words).await;
         assert_eq!((status.code(), told.as_str()), (Some(1), ""));
         assert!(errors.starts_with("error: the gateway refuses (409): it is decided already"), "{errors}");
         assert!(errors.contains("; it is not_executed (person)"), "{errors}");
         let other = ["operations", "resolve", &id(2), "--outcome", "failed", "--reason", "r", "--by", "ana"];
-        let (status, _, errors) = gateway.says(&other).await;
+        let (status, _, errors) = says(&gateway, &other).await;
         assert_eq!(status.code(), Some(1));
         assert!(
             errors.contains("its status is still asked for") && errors.contains("it is unknown"),
             "{errors}"
         );
 
-        let metrics = Metrics::read(gateway.admin).await;
+        let metrics = gateway.metrics().await;
         let of = |state: &str| metrics.sum("backstop_operations", &[&format!("state=\"{state}\"")]);
         assert_eq!((of("attention"), of("unknown"), of("not_executed")), (0.0, 2.0, 1.0));
         assert_eq!(metrics.sum("backstop_operations_reports_refused_total", &["reason=\"decided\""]), 1.0);
@@ -210,32 +176,14 @@ fn a_decision_survives_a_restart_with_name_and_reason() {
         let ready = client::get(gateway.admin, "/readyz", &[]).await.unwrap().json().unwrap();
         assert_eq!(ready["warnings"], json!([]));
 
-        let folder = gateway.folder.clone();
-        gateway.stop().await;
-        let_go(&folder.join("data")).await;
-        let gateway = Running::start(&folder);
-        let shown = gateway.json(&["operations", "show", &id(1), "--json"]).await;
+        let gateway = gateway.restart(&policy());
+        let shown = says_json(&gateway, &["operations", "show", &id(1), "--json"]).await;
         let history = shown["history"].as_array().unwrap();
         assert_eq!((history.len(), &shown["state"]), (3, &json!("not_executed")));
         let last = &history[2];
         assert_eq!((&last["actor"], &last["by"]), (&json!("person"), &json!("ana")));
         assert_eq!(last["reason"], "the bank knows no such payment");
-        gateway.stop().await;
     });
-}
-
-/// Waits until the ledger of a life that ended is free, within the bound.
-async fn let_go(data: &Path) {
-    let free = async {
-        let now = Clock::system().unwrap().now();
-        loop {
-            if let Ok(ledger) = sqlite::open(data, LedgerOptions::default(), 1, now) {
-                return ledger.close(BOUND);
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    assert_eq!(tokio::time::timeout(BOUND, free).await, Ok(true));
 }
 
 /// Over the wire: a page of another site that is open in an operator's browser decides nothing.
@@ -259,8 +207,7 @@ fn a_page_of_another_site_decides_nothing() {
         let long = vec![b' '; 16 * 1024 + 1];
         let answer = client::request(gateway.admin, "POST", &target, &[json], &long).await.unwrap();
         assert_eq!(answer.status(), 413);
-        let shown = gateway.json(&["operations", "show", &id(1), "--json"]).await;
+        let shown = says_json(&gateway, &["operations", "show", &id(1), "--json"]).await;
         assert_eq!((&shown["state"], shown["history"].as_array().unwrap().len()), (&json!("attention"), 2));
-        gateway.stop().await;
     });
 }

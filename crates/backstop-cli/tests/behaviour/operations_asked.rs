@@ -116,39 +116,47 @@ fn wrong_words_are_refused_before_anything_is_asked() {
     }
 }
 
-/// The variable USER names who decides, and without it somebody has to be named.
+/// The variable USER names who decides, `--by` names somebody else, and without either nothing is asked.
 #[test]
 fn who_decides_is_the_user_unless_it_is_said() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let order = |user: Option<&str>| {
+    let order = |user: Option<&str>, by: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_backstop"));
         command.args(["operations", "resolve", ID, "--outcome", "not-executed", "--reason", "r"]);
-        command.args(["--admin", &address]).stdin(Stdio::null()).env_remove("USER");
+        command.args(by).args(["--admin", &address]).stdin(Stdio::null()).env_remove("USER");
         user.map(|user| command.env("USER", user));
         command.output().unwrap()
     };
-    let nobody = order(None);
+    let nobody = order(None, &[]);
     assert_eq!(nobody.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&nobody.stderr).contains("hint: say who decides with --by NAME"));
-    let heard = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut heard = String::new();
-        while !heard.ends_with('}') {
-            let mut bytes = [0; 4096];
-            let read = stream.read(&mut bytes).unwrap();
-            assert!(read > 0, "{heard}");
-            heard.push_str(&String::from_utf8_lossy(&bytes[..read]));
-        }
-        let body = r#"{"title":"Conflict","status":409,"detail":"no"}"#;
-        let answer = format!("HTTP/1.1 409 Conflict\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-        stream.write_all(answer.as_bytes()).unwrap();
-        heard
-    });
-    assert_eq!(order(Some("ana")).status.code(), Some(1));
-    let heard = heard.join().unwrap();
-    let (head, body) = heard.split_once("\r\n\r\n").unwrap();
-    assert!(head.starts_with(&format!("POST /operations/{ID}/resolve HTTP/1.1\r\n")), "{head}");
-    let order: serde_json::Value = serde_json::from_str(body).unwrap();
-    assert_eq!(order, serde_json::json!({ "outcome": "not_executed", "by": "ana", "reason": "r" }));
+    let cases: [(Option<&str>, &[&str], &str); 3] =
+        [(Some("ana"), &[], "ana"), (Some("ana"), &["--by", "bob"], "bob"), (None, &["--by", "bob"], "bob")];
+    let heard = std::thread::spawn(move || cases.map(|_| refuse_one(&listener)));
+    for (user, by, _) in cases {
+        assert_eq!(order(user, by).status.code(), Some(1), "{user:?} {by:?}");
+    }
+    for (heard, (.., expected)) in heard.join().unwrap().into_iter().zip(cases) {
+        let (head, body) = heard.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with(&format!("POST /operations/{ID}/resolve HTTP/1.1\r\n")), "{head}");
+        let order: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!(order, serde_json::json!({ "outcome": "not_executed", "by": expected, "reason": "r" }));
+    }
+}
+
+/// Refuses one decision, as a gateway does. What it was asked.
+fn refuse_one(listener: &TcpListener) -> String {
+    let (mut stream, _) = listener.accept().unwrap();
+    let mut heard = String::new();
+    while !heard.ends_with('}') {
+        let mut bytes = [0; 4096];
+        let read = stream.read(&mut bytes).unwrap();
+        assert!(read > 0, "{heard}");
+        heard.push_str(&String::from_utf8_lossy(&bytes[..read]));
+    }
+    let body = r#"{"title":"Conflict","status":409,"detail":"no"}"#;
+    let answer = format!("HTTP/1.1 409 Conflict\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(answer.as_bytes()).unwrap();
+    heard
 }

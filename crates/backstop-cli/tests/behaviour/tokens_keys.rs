@@ -101,7 +101,7 @@ fn an_outage_of_the_keys_is_503_and_nothing_is_executed() {
 #[test]
 fn keys_that_hang_end_within_their_time() {
     run(async {
-        let mut shop = Signed::open().await;
+        let mut shop = Signed::open_on_one_thread().await;
         let token = shop.token("ana");
         let executed = shop.origin.count();
         shop.says(Behaviour::hang());
@@ -117,6 +117,8 @@ fn keys_that_hang_end_within_their_time() {
         };
         shop.gateway.metrics_until(waits).await;
         shop.pass(99);
+        // Its thread has noticed what time it is: it answers who came later.
+        is_refused(&shop.shows("guarded", &[]).await, "", "who shows nothing");
         assert!(!asking.is_finished());
         shop.pass(1);
         is_outage(&asking.await.unwrap(), ", cause=read_timeout", "while it hangs");

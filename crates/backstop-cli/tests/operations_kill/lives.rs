@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,14 +18,13 @@ use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::clients::Clients;
-use crate::support::gateway::folder;
+use crate::support::gateway::{NotStarted, folder};
 use crate::support::{BOUND, Gateway, Policy};
 
 const SIGKILL: i32 = 9;
-/// How often it is looked whether a process has ended.
-const LOOK_EVERY: Duration = Duration::from_millis(2);
-/// How often clients that have nothing else to do ask again.
-const ASK_EVERY: Duration = Duration::from_millis(50);
+/// Clients that have nothing else to do ask again when the service was asked for a status since, and after this time at the latest:
+/// what becomes a matter for a person does so by time alone.
+const ASK_EVERY: Duration = Duration::from_secs(1);
 /// A random kill comes up to so long after an answer, so that it meets others on their way.
 const WITHIN_US: u64 = 3000;
 /// The most new payments in a life that ends by a kill. Clients are to be at work when it comes.
@@ -69,12 +69,16 @@ pub struct Plan {
 /// What came of it.
 #[derive(Debug)]
 pub struct Report {
-    /// Kills.
+    /// Lives that were seen to end by SIGKILL.
     pub kills: usize,
+    /// Those of them that ended before anybody could ask: what was left from before led there.
+    pub unheard: usize,
     /// Requests that were sent and got no whole answer.
     pub cut: u64,
     /// Payments that no client knows of in the end.
     pub unknown: usize,
+    /// What the ledger says in the end.
+    pub ledger: Vec<LedgerEntry>,
     /// What must not be.
     pub violations: Vec<Violation>,
 }
@@ -83,6 +87,12 @@ impl Report {
     /// Which rules were broken.
     pub fn broken(&self) -> BTreeSet<Rule> {
         self.violations.iter().map(|violation| violation.rule).collect()
+    }
+
+    /// The keys of what is in this state for this reason in the end.
+    pub fn ended(&self, state: &str, why: &str) -> BTreeSet<&str> {
+        let is_meant = |entry: &&LedgerEntry| entry.state == state && entry.why == why;
+        self.ledger.iter().filter(is_meant).map(|entry| entry.key.as_str()).collect()
     }
 }
 
@@ -100,23 +110,28 @@ pub async fn run(subject: &impl Subject, payments: &Payments, plan: &Plan) -> Re
     let clients = Arc::new(Clients::new(plan.is_stubborn));
     let mut folder = folder();
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let (mut kills, mut unheard) = (0, 0);
     for (life, end) in plan.ends.iter().enumerate() {
         let ended = match *end {
             End::At(point, passing) => at(&folder, &policy, &clients, plan, point, passing).await,
             End::Random => at_random(&folder, &policy, &clients, plan, &mut random).await,
         };
-        ended.map_err(|what| format!("life {life}: {what}"))?;
+        let Ended { status, was_heard } = ended.map_err(|what| format!("life {life}: {what}"))?;
+        kills += usize::from(status.signal() == Some(SIGKILL));
+        unheard += usize::from(!was_heard);
     }
     let gateway = Gateway::start_in(&folder, &policy);
     clients.start(gateway.addr, plan.clients, NEW_AT_LAST).join_all().await;
     // What is known is asked for once more, and what is not until it is.
     let end = Instant::now() + plan.rest;
     loop {
+        let queries = payments.counts().status_queries_in_all();
         clients.start(gateway.addr, plan.clients, 0).join_all().await;
         if clients.unknown() == 0 || Instant::now() >= end {
             break;
         }
-        sleep(ASK_EVERY).await;
+        let asked = payments.wait_until(ASK_EVERY, |counts| counts.status_queries_in_all() > queries);
+        let _or_it_is_time = asked.await;
     }
     folder = gateway.stop();
     payments
@@ -125,15 +140,31 @@ pub async fn run(subject: &impl Subject, payments: &Payments, plan: &Plan) -> Re
         .await
         .expect("the service comes to rest");
     let attempts = clients.log.attempts();
+    let ledger = block_in_place(|| subject.ledger(&folder));
     let violations = check(Evidence {
         attempts: &attempts,
         effects: &payments.effects(),
         forwards: &payments.counts().forwards,
-        ledger: &block_in_place(|| subject.ledger(&folder)),
+        ledger: &ledger,
     });
-    let (kills, cut, unknown) = (plan.ends.len(), clients.cut(), clients.unknown());
+    let (cut, unknown) = (clients.cut(), clients.unknown());
     let _left_behind = std::fs::remove_dir_all(&folder);
-    Ok(Report { kills, cut, unknown, violations })
+    Ok(Report { kills, unheard, cut, unknown, ledger, violations })
+}
+
+/// How a life ended, and whether it listened before.
+struct Ended {
+    status: ExitStatus,
+    was_heard: bool,
+}
+
+/// An end by SIGKILL, or what happened instead.
+fn killed(status: ExitStatus, was_heard: bool, when: &str, log: &[String]) -> Result<Ended, String> {
+    if status.signal() == Some(SIGKILL) {
+        Ok(Ended { status, was_heard })
+    } else {
+        Err(format!("it ended with {status} {when}: {log:#?}"))
+    }
 }
 
 /// A life that the gateway ends itself.
@@ -144,32 +175,26 @@ async fn at(
     plan: &Plan,
     point: Checkpoint,
     passing: u64,
-) -> Result<(), String> {
+) -> Result<Ended, String> {
     let at = format!("{}:{passing}", point.token());
-    let mut gateway = match Gateway::start_to_be_killed(folder, policy, &at) {
+    let started = block_in_place(|| Gateway::start_to_be_killed(folder, policy, &at));
+    let mut gateway = match started {
         Ok(gateway) => gateway,
-        // What was left from the life before has led it there before it listened.
-        Err(log) if !log.iter().any(|line| line.starts_with("error")) => return Ok(()),
-        Err(log) => return Err(format!("it did not start: {log:#?}")),
+        // What was left from the life before may have led it there before it listened.
+        Err(NotStarted { status: Some(status), log }) => {
+            return killed(status, false, "before it listened", &log);
+        }
+        Err(NotStarted { status: None, log }) => return Err(format!("it did not start: {log:#?}")),
     };
     let working = clients.start(gateway.addr, plan.clients, NEW_MOST);
-    let ending = async {
-        loop {
-            match gateway.ended() {
-                Some(status) => return status,
-                None => sleep(LOOK_EVERY).await,
-            }
-        }
-    };
-    let Ok(status) = timeout(plan.life, ending).await else {
+    // The clients go on meanwhile.
+    let Some(status) = block_in_place(|| gateway.ended_within(plan.life)) else {
         return Err(format!("within {:?} it never passed {at}", plan.life));
     };
     working.join_all().await;
-    if status.signal() != Some(SIGKILL) {
-        return Err(format!("it ended with {status} before {at}: {:#?}", gateway.log()));
-    }
+    let ended = killed(status, true, &format!("before {at}"), &gateway.log())?;
     gateway.into_folder();
-    Ok(())
+    Ok(ended)
 }
 
 /// A life that is ended from outside.
@@ -179,7 +204,7 @@ async fn at_random(
     clients: &Arc<Clients>,
     plan: &Plan,
     random: &mut Random,
-) -> Result<(), String> {
+) -> Result<Ended, String> {
     let mut gateway = Gateway::start_in(folder, policy);
     let mut heard = clients.heard();
     let after = *heard.borrow() + 1 + random.below(plan.answers);
@@ -190,13 +215,14 @@ async fn at_random(
     }
     sleep(pause).await;
     // The clients go on meanwhile.
-    block_in_place(|| {
+    let status = block_in_place(|| {
         gateway.signal("KILL");
-        gateway.wait();
+        gateway.wait()
     });
     working.join_all().await;
+    let ended = killed(status, true, "before it was killed", &gateway.log())?;
     gateway.into_folder();
-    Ok(())
+    Ok(ended)
 }
 
 /// The same numbers in each run (xorshift64*, Vigna 2016): what differs is the machine.

@@ -11,45 +11,20 @@ use backstop_lab::payments::oracle::LedgerEntry;
 use backstop_lab::payments::{Fault, Payments, When, Which};
 
 use crate::ledger::entries;
-use crate::lives::{End, Plan, Subject, often, run as live};
+use crate::lives::{End, Plan, Report, Subject, often, run as live};
 use backstop_store::ledger::checkpoint::Checkpoint;
 
+use crate::support::bank::{pay_at, verified};
 use crate::support::gateway::{folder, output};
 use crate::support::{Gateway, Policy, run};
 
 /// `POST /payments` as an operation of the payment service, its status asked for often and not for long: eight seconds after
 /// an operation began it is a matter for a person if it is still unknown.
 pub fn policy(payments: SocketAddr) -> Policy {
-    let route = r#"match = "POST /payments"
-dependency = "payments"
-deadline = "1s"
-in_flight = 50
-scope = "header.x-tenant"
-shared_account = false
-upstream_retention = "1h"
-store_body = "redacted"
-unknown_answer = "auto"
-verify = { first = "20ms", factor = 2, cap = "200ms", deadline = "8s" }
-
-[route.pay.effect.outcome]
-succeeded = [{ status = [200, 201], json = { "/status" = "succeeded" } }]
-pending = [{ status = 202 }, { status = [200, 201], json = { "/status" = "processing" } }]
-refused = [{ status = [400, 402, 405, 422] }]
-
-[route.pay.effect.status_query]
-path = "/payments/by-key/{operation_id}"
-timeout = "500ms"
-rate = "500/s"
-concurrency = 8
-echo = { "/operation_id" = "operation_id", "/amount" = "body:/amount" }
-succeeded = [{ status = 200, json = { "/status" = "succeeded" } }]
-failed = [{ status = 200, json = { "/status" = "declined" } }]
-pending = [{ status = 200, json = { "/status" = "processing" } }]
-absent = [{ status = 404, json = { "/error/code" = "resource_missing" } }]"#;
-    Policy::empty()
-        .gateway("trusted = [\"127.0.0.1/32\"]")
-        .dependency("payments", payments, "")
-        .route("pay.effect", route)
+    verified(
+        payments,
+        "deadline = \"1s\"\nverify = { first = \"20ms\", factor = 2, cap = \"200ms\", deadline = \"8s\" }",
+    )
 }
 
 struct Written;
@@ -80,21 +55,45 @@ fn the_policy_of_the_kill_loop_is_accepted() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Some answers are lost, and some payments come late, so that a second forward would pay twice.
-fn trouble(payments: &Payments, keys: std::ops::Range<u64>) {
+/// Some answers are lost, and some payments come late, so that a second forward would pay twice. The keys of those that are paid
+/// and whose answer never says so.
+fn trouble(payments: &Payments, keys: std::ops::Range<u64>) -> BTreeSet<String> {
     let faults = [
+        Fault::lost_before_effect(Then::Close),
         Fault::answer_lost(Then::Reset),
         Fault::answer_lost(Then::Close),
-        Fault::lost_before_effect(Then::Close),
         Fault::status_after_effect(500),
         Fault::truncated(Then::Reset),
         Fault::html_page(),
         Fault::lost_and_late(Then::Reset, When::After(Duration::from_millis(20))),
         Fault::processing(When::After(Duration::from_millis(20))),
     ];
-    for (number, fault) in keys.step_by(2).zip(faults.iter().cycle()) {
-        payments.fail(Which::key(&format!("k-{number}")), fault.clone());
+    let mut lost = BTreeSet::new();
+    for (number, (which, fault)) in keys.step_by(2).zip(faults.iter().enumerate().cycle()) {
+        let key = format!("k-{number}");
+        payments.fail(Which::key(&key), fault.clone());
+        if which > 0 {
+            lost.insert(key);
+        }
     }
+    lost
+}
+
+/// Of the payments whose answer was lost so many at least were found out by their status, and none that was made is left to a
+/// person.
+fn are_found_out(report: &Report, lost: &BTreeSet<String>, payments: &Payments, least: usize) {
+    let found = report.ended("succeeded", "status");
+    let made: BTreeSet<&str> =
+        lost.iter().map(String::as_str).filter(|key| payments.effects_of(key) == 1).collect();
+    let left: Vec<&&str> = made.difference(&found).collect();
+    println!(
+        "{} of {} lost answers were found out, {} operations in all",
+        made.len() - left.len(),
+        made.len(),
+        report.ledger.len()
+    );
+    assert_eq!(left, [&""; 0], "{report:#?}");
+    assert!(made.len() >= least, "{} were made", made.len());
 }
 
 /// Whatever is sent happens once at most, whoever is told of it is told the truth, and what is unknown is found out or is a
@@ -103,13 +102,14 @@ fn trouble(payments: &Payments, keys: std::ops::Range<u64>) {
 fn killed_at_random_nothing_happens_twice_and_nobody_is_told_otherwise() {
     run(async {
         let payments = Payments::start().await.unwrap();
-        trouble(&payments, 3..200);
+        let lost = trouble(&payments, 3..200);
         let kills = often("BACKSTOP_RANDOM_KILLS", 40);
         let report = live(&Written, &payments, &plan(vec![End::Random; kills])).await.unwrap();
         assert_eq!(report.kills, kills);
         assert!(report.cut >= kills as u64, "each kill met somebody: {} of {kills}", report.cut);
         assert_eq!(report.broken(), BTreeSet::new(), "{report:#?}");
         assert!(payments.counts().effects_in_all() >= 20);
+        are_found_out(&report, &lost, &payments, kills);
     });
 }
 
@@ -118,7 +118,7 @@ fn killed_at_random_nothing_happens_twice_and_nobody_is_told_otherwise() {
 fn killed_at_every_moment_nothing_happens_twice_and_nobody_is_told_otherwise() {
     run(async {
         let payments = Payments::start().await.unwrap();
-        trouble(&payments, 1..4000);
+        let lost = trouble(&payments, 1..4000);
         let times = often("BACKSTOP_KILLS_AT_EACH", 3) as u64;
         let moments = Checkpoint::ALL.into_iter().filter(|point| *point != Checkpoint::RetentionWritten);
         let ends = moments.flat_map(|point| (0..times).map(move |time| End::At(point, 1 + time * 3)));
@@ -126,7 +126,12 @@ fn killed_at_every_moment_nothing_happens_twice_and_nobody_is_told_otherwise() {
         let count = ends.len();
         let report = live(&Written, &payments, &plan(ends)).await.unwrap();
         assert_eq!((report.kills, count as u64), (count, 15 * times));
+        println!("{} of {count} kills before it listened, {} cut", report.unheard, report.cut);
+        let heard = (count - report.unheard) as u64;
+        assert!(report.cut >= heard, "each kill met somebody: {} of {heard}", report.cut);
         assert_eq!(report.broken(), BTreeSet::new(), "{report:#?}");
+        assert!(payments.counts().effects_in_all() >= 20);
+        are_found_out(&report, &lost, &payments, count);
     });
 }
 
@@ -138,30 +143,17 @@ fn killed_while_it_forgets_it_forgets_no_outcome() {
             let payments = Payments::start().await.unwrap();
             let (folder, policy) = (folder(), policy(payments.addr()));
             let mut gateway = Gateway::start_to_be_killed(&folder, &policy, "retention_written:1").unwrap();
-            let pay = |gateway: &Gateway, key: String| {
-                let addr = gateway.addr;
-                async move {
-                    let fields = [
-                        ("Host", "pay.example"),
-                        ("X-Tenant", "ana"),
-                        ("Content-Type", "application/json"),
-                        ("Idempotency-Key", &*key),
-                    ];
-                    let content = br#"{"amount":10}"#;
-                    backstop_lab::client::request(addr, "POST", "/payments", &fields, content).await.unwrap()
-                }
-            };
             let keys: Vec<String> = (0..=time).map(|number| format!("k-{number}")).collect();
             for key in &keys {
-                assert_eq!(pay(&gateway, key.clone()).await.status(), 201);
+                assert_eq!(pay_at(&gateway, key).await.status(), 201);
             }
             let mut hand = gateway.hand();
             hand.say("sync on");
             hand.say("wall +90000000000000");
             assert_eq!(gateway.wait().signal(), Some(9));
-            let gateway = Gateway::start_in(&gateway.has_ended(), &policy);
+            let gateway = Gateway::start_in(&gateway.into_folder(), &policy);
             for key in &keys {
-                let again = pay(&gateway, key.clone()).await;
+                let again = pay_at(&gateway, key).await;
                 assert_eq!((again.status(), again.header("idempotent-replayed")), (201, Some("true")));
             }
             assert_eq!(payments.counts().effects_in_all(), keys.len() as u64);

@@ -5,13 +5,20 @@ use std::net::SocketAddr;
 use backstop_lab::client::Response;
 use backstop_lab::origin::{Answer, Behaviour, Origin};
 
-use super::{Gateway, Hand, Policy};
+use super::policy::replaced;
+use super::{BOUND, Gateway, Hand, Policy};
 
 pub const PAY: &str = "/payments";
 /// What everybody here sends, beside a key.
 pub const ANA: [(&str, &str); 2] = [("Content-Type", "application/json"), ("X-Tenant", "ana")];
 /// What a payment looks like.
 pub const TEN: &[u8] = br#"{"amount":10,"to":"shop"}"#;
+
+/// Those, and a key.
+pub fn keyed(key: &str) -> [(&str, &str); 3] {
+    let [content, tenant] = ANA;
+    [content, tenant, ("Idempotency-Key", key)]
+}
 
 /// The contract with the bank, without a way to ask for a status.
 pub const CONTRACT: &str = "outcome = { succeeded = [{ status = [200, 201], json = { \"/status\" = [\"paid\"] } }], pending = [{ status = 202 }], refused = [{ status = [402, 422] }] }";
@@ -34,14 +41,38 @@ pub fn policy(origin: SocketAddr, more: &str) -> Policy {
         "scope = \"header.x-tenant\"",
         CONTRACT,
     ];
-    let key = |line: &str| line.split('=').next().unwrap_or_default().trim().to_owned();
-    let replaced: Vec<String> = more.lines().map(key).collect();
-    let kept = lines.into_iter().filter(|line| !replaced.contains(&key(line)));
-    let set = more.lines().filter(|line| !line.trim_end().ends_with('='));
     Policy::empty()
         .gateway("trusted = [\"127.0.0.0/8\"]")
         .dependency("bank", origin, "connections = 64")
-        .route("pay.effect", &kept.chain(set).collect::<Vec<_>>().join("\n"))
+        .route("pay.effect", &replaced(lines, more))
+}
+
+/// `POST /payments` of the payment service, its status asked for often, and for twelve hours. `more` are further lines of the
+/// route.
+pub fn verified(payments: SocketAddr, more: &str) -> Policy {
+    let lines = r#"match = "POST /payments"
+dependency = "payments"
+deadline = "500ms"
+in_flight = 50
+scope = "header.x-tenant"
+shared_account = false
+upstream_retention = "24h"
+verify = { first = "20ms", factor = 2, cap = "100ms", deadline = "12h" }
+outcome = { succeeded = [{ status = [200, 201], json = { "/status" = "succeeded" } }], pending = [{ status = 202 }, { status = [200, 201], json = { "/status" = "processing" } }], refused = [{ status = [400, 402, 405, 422] }] }"#;
+    let query = r#"path = "/payments/by-key/{operation_id}"
+timeout = "500ms"
+rate = "500/s"
+concurrency = 8
+echo = { "/operation_id" = "operation_id", "/amount" = "body:/amount" }
+succeeded = [{ status = 200, json = { "/status" = "succeeded" } }]
+failed = [{ status = 200, json = { "/status" = "declined" } }]
+pending = [{ status = 200, json = { "/status" = "processing" } }]
+absent = [{ status = 404, json = { "/error/code" = "resource_missing" } }]"#;
+    Policy::empty()
+        .gateway("trusted = [\"127.0.0.1/32\"]")
+        .dependency("payments", payments, "")
+        .route("pay.effect", &replaced(lines.lines(), more))
+        .table("route.pay.effect.status_query", query)
 }
 
 /// Paid, with fields that must not be kept among those that may.
@@ -85,9 +116,13 @@ impl Bank {
 
     /// With further fields, and another content.
     pub async fn pay_with(&self, key: &str, fields: &[(&str, &str)], content: &[u8]) -> Response {
-        let key = [("Idempotency-Key", key)];
-        let fields: Vec<_> = ANA.iter().chain(&key).chain(fields).copied().collect();
+        let fields: Vec<_> = keyed(key).iter().chain(fields).copied().collect();
         self.gateway.request("POST", PAY, &fields, content).await
+    }
+
+    /// Ana looks at an operation until it is in a state.
+    pub async fn until(&self, address: &str, state: &str) -> Response {
+        until(&self.gateway, address, state).await
     }
 
     /// Ana looks at an operation.
@@ -99,6 +134,25 @@ impl Bank {
     pub fn received(&self) -> u64 {
         self.origin.count_of("POST", PAY)
     }
+}
+
+/// Ana pays ten under a key, at whichever gateway.
+pub async fn pay_at(gateway: &Gateway, key: &str) -> Response {
+    gateway.request("POST", PAY, &keyed(key), TEN).await
+}
+
+/// Ana looks at an operation until it is in a state, within the bound.
+pub async fn until(gateway: &Gateway, address: &str, state: &str) -> Response {
+    let looking = async {
+        loop {
+            let look = gateway.get(address, &ANA).await;
+            if member(&look, "state") == state {
+                return look;
+            }
+        }
+    };
+    let found = tokio::time::timeout(BOUND, looking).await;
+    found.unwrap_or_else(|_over| panic!("never {state}: {:#?}", gateway.log()))
 }
 
 /// One member of a JSON answer, as text.

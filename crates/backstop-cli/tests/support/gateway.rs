@@ -30,6 +30,14 @@ pub struct Gateway {
     log: Arc<Mutex<Vec<String>>>,
 }
 
+/// A gateway that never listened.
+#[derive(Debug)]
+pub struct NotStarted {
+    /// How it ended; `None` if it neither listened nor ended within the bound.
+    pub status: Option<ExitStatus>,
+    pub log: Vec<String>,
+}
+
 /// The built binary.
 const BINARY: &str = env!("CARGO_BIN_EXE_backstop");
 
@@ -81,8 +89,11 @@ impl Gateway {
     }
 
     /// As [`Gateway::start_in`], of a process that ends by itself, as `kill -9` ends it, when an operation passes a moment,
-    /// such as `answer_read:3`. Its log, if it ended before it listened.
-    pub fn start_to_be_killed(folder: &Path, policy: &Policy, at: &str) -> Result<Self, Vec<String>> {
+    /// such as `answer_read:3`.
+    ///
+    /// # Errors
+    /// If it ended before it listened, which that moment may be the cause of.
+    pub fn start_to_be_killed(folder: &Path, policy: &Policy, at: &str) -> Result<Self, NotStarted> {
         let mut command = Command::new(BINARY);
         command.env("BACKSTOP_KILL_AT", at);
         Self::try_start_as(command, folder, policy, "")
@@ -90,7 +101,7 @@ impl Gateway {
 
     fn start_as(command: Command, folder: &Path, policy: &Policy, clock: &str) -> Self {
         Self::try_start_as(command, folder, policy, clock)
-            .unwrap_or_else(|log| panic!("the gateway did not start: {log:#?}\n{}", policy.text()))
+            .unwrap_or_else(|why| panic!("the gateway did not start: {why:#?}\n{}", policy.text()))
     }
 
     fn try_start_as(
@@ -98,7 +109,7 @@ impl Gateway {
         folder: &Path,
         policy: &Policy,
         clock: &str,
-    ) -> Result<Self, Vec<String>> {
+    ) -> Result<Self, NotStarted> {
         let file = folder.join("policy.toml");
         std::fs::write(&file, policy.text()).expect("the policy file");
         let socket = folder.join("hooks");
@@ -131,14 +142,14 @@ impl Gateway {
                         return Some(address.parse::<SocketAddr>().expect("an address"));
                     }
                 }
+                // Over, or its standard error is closed: it has ended, or is about to.
                 Err(_) => return None,
             }
         };
         let bound = found("listening on http://").and_then(|addr| Some((addr, found("metrics on http://")?)));
         let Some((addr, admin)) = bound else {
-            let _ended_already = child.kill();
-            let _ended = child.wait();
-            return Err(log.lock().expect("the log").clone());
+            let status = ended_within(&mut child, BOUND);
+            return Err(NotStarted { status, log: log.lock().expect("the log").clone() });
         };
         let (folder, host) = (folder.to_owned(), addr.to_string());
         Ok(Self { child, folder, handed_on: false, addr, admin, host, log })
@@ -236,11 +247,6 @@ impl Gateway {
         assert!(sent.expect("kill").success());
     }
 
-    /// How it ended, if it has.
-    pub fn ended(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().expect("its status")
-    }
-
     /// Its folder, which stays. It has ended already.
     pub fn into_folder(mut self) -> PathBuf {
         self.handed_on = true;
@@ -249,18 +255,12 @@ impl Gateway {
 
     /// Waits until it has ended, within the bound.
     pub fn wait(&mut self) -> ExitStatus {
-        let (sender, receiver) = mpsc::channel();
-        thread::scope(|scope| {
-            let child = &mut self.child;
-            scope.spawn(move || sender.send(child.wait()));
-            receiver.recv_timeout(BOUND).expect("the gateway ends in time").expect("its status")
-        })
+        self.ended_within(BOUND).expect("the gateway ends in time")
     }
 
-    /// It has ended already. Its folder.
-    pub fn has_ended(mut self) -> PathBuf {
-        self.handed_on = true;
-        self.folder.clone()
+    /// Waits until it has ended. `None` if it did not, within this time: then it was ended.
+    pub fn ended_within(&mut self, bound: Duration) -> Option<ExitStatus> {
+        ended_within(&mut self.child, bound)
     }
 
     /// Ends it as `kill -9` does. Its folder.
@@ -288,6 +288,20 @@ impl Gateway {
     pub fn restart(self, policy: &Policy) -> Self {
         Self::start_in(&self.stop(), policy)
     }
+}
+
+/// How a process ended, if it did within this time. Else it is ended here, and that is no end of its own.
+fn ended_within(child: &mut Child, bound: Duration) -> Option<ExitStatus> {
+    let pid = child.id().to_string();
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(move || sender.send(child.wait()));
+        let ended = receiver.recv_timeout(bound).ok();
+        if ended.is_none() {
+            let _or_just_now = Command::new("kill").args(["-KILL", &pid]).status();
+        }
+        ended.map(|status| status.expect("its status"))
+    })
 }
 
 impl Drop for Gateway {

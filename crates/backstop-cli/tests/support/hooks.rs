@@ -1,9 +1,11 @@
-//! The hand on the running gateway's clock.
+//! The hand on the running gateway's clock, and on the moments of its operations.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
+
+use backstop_store::ledger::checkpoint::Checkpoint;
 
 /// What a gateway's clock shows, in nanoseconds since boot and since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +78,21 @@ impl Hand {
     /// A thread of the gateway panics.
     pub fn panic(&mut self) {
         self.say("panic");
+    }
+
+    /// From now on whoever passes this moment of an operation stands still there.
+    pub fn hold(&mut self, point: Checkpoint) {
+        self.say(&format!("hold {}", point.token()));
+    }
+
+    /// Waits until somebody stands there, within the bound.
+    pub fn wait_for_held(&mut self, point: Checkpoint) {
+        self.say(&format!("held {}", point.token()));
+    }
+
+    /// Whoever stands there goes on, and nobody is held there any more.
+    pub fn release(&mut self, point: Checkpoint) {
+        self.say(&format!("release {}", point.token()));
     }
 
     /// Time since boot alone, in nanoseconds.

@@ -81,26 +81,34 @@ pub struct Signed {
 impl Signed {
     /// The issuer publishes one key. The clock stands still, and somebody vouches for it.
     pub async fn open() -> Self {
-        let shop = Self::with(|_| {}).await;
+        Self::opened(2).await
+    }
+
+    /// With one worker thread: once it has answered a request, whatever it was woken for before has come about.
+    pub async fn open_on_one_thread() -> Self {
+        Self::opened(1).await
+    }
+
+    async fn opened(threads: usize) -> Self {
+        let issuer = Origin::start().await.expect("an issuer");
+        let key = Key::new("first");
+        issuer.default(Answer::json(set(&[&key])));
+        let shop = Self::on(issuer, key, threads).await;
         let token = shop.token("ana");
         assert_eq!(shop.ask("direct", &token).await.status(), 200, "{:#?}", shop.gateway.log());
         shop
     }
 
-    /// With an issuer that something was done to before the gateway starts.
-    pub async fn with(prepare: impl FnOnce(&Origin)) -> Self {
-        let issuer = Origin::start().await.expect("an issuer");
-        let key = Key::new("first");
-        issuer.default(Answer::json(set(&[&key])));
-        prepare(&issuer);
-        Self::before(issuer, key).await
-    }
-
     /// In front of this issuer.
     pub async fn before(issuer: Origin, key: Key) -> Self {
+        Self::on(issuer, key, 2).await
+    }
+
+    async fn on(issuer: Origin, key: Key, threads: usize) -> Self {
         let origin = Origin::start().await.expect("an origin");
         origin.default(products("first"));
-        let mut gateway = Gateway::start(&policy(origin.addr(), issuer.addr()));
+        let mut gateway =
+            Gateway::start(&policy(origin.addr(), issuer.addr()).gateway(&format!("threads = {threads}")));
         HOST.clone_into(&mut gateway.host);
         let mut hand = gateway.hand();
         hand.freeze();

@@ -15,6 +15,7 @@ pub mod issuer;
 pub mod metrics;
 pub mod page;
 pub mod policy;
+pub mod preload;
 pub mod redis;
 pub mod shop;
 pub mod state;

@@ -52,12 +52,7 @@ impl Policy {
             "max_age = \"60s\"",
             "correct = { type = \"application/json\", has = [\"/id\", \"/text\"], echo = { \"/lang\" = \"language\" } }",
         ];
-        let key = |line: &str| line.split('=').next().unwrap_or_default().trim().to_owned();
-        let replaced: Vec<String> = replace.lines().map(key).collect();
-        let kept = defaults.into_iter().filter(|line| !replaced.contains(&key(line)));
-        // A field set to nothing ("languages =") is left out.
-        let set = replace.lines().filter(|line| !line.trim_end().ends_with('='));
-        kept.chain(set).collect::<Vec<_>>().join("\n")
+        replaced(defaults, replace)
     }
 
     /// A line of `[gateway]`; it replaces one of the same key.
@@ -68,7 +63,7 @@ impl Policy {
 
     /// Without a line of `[gateway]`.
     pub fn without(mut self, key: &str) -> Self {
-        self.gateway.retain(|line| line.split('=').next().unwrap_or_default().trim() != key);
+        self.gateway.retain(|line| self::key(line) != key);
         self
     }
 
@@ -127,8 +122,19 @@ impl Policy {
     }
 }
 
+/// These lines, those of the same keys in their place, and the rest of those. A key set to nothing ("languages =") is left out.
+pub fn replaced<'a>(lines: impl IntoIterator<Item = &'a str>, others: &'a str) -> String {
+    let replaced: Vec<&str> = others.lines().map(key).collect();
+    let kept = lines.into_iter().filter(|line| !replaced.contains(&key(line)));
+    let set = others.lines().filter(|line| !line.trim_end().ends_with('='));
+    kept.chain(set).collect::<Vec<_>>().join("\n")
+}
+
+fn key(line: &str) -> &str {
+    line.split('=').next().unwrap_or_default().trim()
+}
+
 fn replace(lines: &mut Vec<String>, line: &str) {
-    let key = |line: &str| line.split('=').next().unwrap_or_default().trim().to_owned();
     lines.retain(|known| key(known) != key(line));
     lines.push(line.to_owned());
 }

@@ -10,7 +10,7 @@
 //! | `success_without_effect`, `success_of_another` | whoever is told of a success has one, of what was sent |
 //! | `failure_with_effect` | what a client was told to have failed, or not to have been executed, never happens |
 //! | `weaker_answer` | who asks after having heard of a success hears of it again |
-//! | `replay_differs` | the same answer, to the byte, whenever it is given |
+//! | `replay_differs` | the same answer, to the byte, and with the same `Content-Type` and `Location`, whenever it is given |
 //! | `not_ended` | an operation ends: succeeded, failed, not executed, or a matter for a person |
 //! | `unwritten`, `listed_twice` | what was sent or spoken of is in the ledger, once |
 //! | `ledger_disagrees` | the ledger says what happened, and what clients were told |

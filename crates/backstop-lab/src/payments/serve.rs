@@ -48,7 +48,11 @@ async fn pay(desk: Arc<Desk>, request: &Request) -> Behaviour {
         Some("succeeded") => 201,
         _ => u16::try_from(amount).unwrap_or(400),
     };
-    let usual = answer(status, &usual);
+    let made = answer(status, &usual);
+    let usual = match usual["id"].as_str() {
+        Some(id) => made.header("Location", &format!("/payments/{id}")),
+        None => made,
+    };
     match fault.reply {
         Reply::Usual | Reply::Processing => usual.into(),
         Reply::Lost(then) => end(then),

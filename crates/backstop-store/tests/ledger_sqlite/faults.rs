@@ -1,5 +1,6 @@
 //! A disk that fails at any one call: what was acknowledged is there afterwards, and nothing else is acknowledged.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use backstop_engine::operation::{NotExecuted, Schedule, State};
@@ -63,7 +64,14 @@ fn an_error_at_any_call_acknowledges_nothing_that_is_not_there() {
         for left in 0.. {
             let (folder, said) = (tempfile::tempdir().unwrap(), Said::default());
             let rows = SqliteRows::open(folder.path(), 0).unwrap();
-            let rows = Faulty { rows, left, is_after, error: failed(), sync: Duration::ZERO };
+            let rows = Faulty {
+                rows,
+                left,
+                is_after,
+                error: failed(),
+                sync: Duration::ZERO,
+                thread: Arc::default(),
+            };
             let seen = match ThreadLedger::open(Box::new(rows), said.options(), 1, now(0)) {
                 Err(error) => {
                     assert_eq!(error, failed());
@@ -117,7 +125,14 @@ fn check(folder: &std::path::Path, seen: &Seen) {
 fn after_a_failed_sync_nothing_is_acknowledged_any_more() {
     let (folder, said) = (tempfile::tempdir().unwrap(), Said::default());
     let rows = SqliteRows::open(folder.path(), 0).unwrap();
-    let rows = Faulty { rows, left: 40, is_after: true, error: failed(), sync: Duration::ZERO };
+    let rows = Faulty {
+        rows,
+        left: 40,
+        is_after: true,
+        error: failed(),
+        sync: Duration::ZERO,
+        thread: Arc::default(),
+    };
     let ledger = ThreadLedger::open(Box::new(rows), said.options(), 1, now(0)).unwrap();
     let waiting: Vec<_> = (1..200).map(|number| ledger.begin(intent(number), now(1))).collect();
     let acknowledged = waiting.into_iter().map(|begun| begun.wait()).filter(Result::is_ok).count();
@@ -137,7 +152,14 @@ fn a_failed_sync_ends_the_process() {
     let fail = || {
         let folder = tempfile::tempdir().unwrap();
         let rows = SqliteRows::open(folder.path(), 0).unwrap();
-        let rows = Faulty { rows, left: 12, is_after: false, error: failed(), sync: Duration::ZERO };
+        let rows = Faulty {
+            rows,
+            left: 12,
+            is_after: false,
+            error: failed(),
+            sync: Duration::ZERO,
+            thread: Arc::default(),
+        };
         let ledger = ThreadLedger::open(Box::new(rows), LedgerOptions::default(), 1, now(0)).unwrap();
         for number in 1..10 {
             let _ = ledger.begin(intent(number), now(1)).wait();

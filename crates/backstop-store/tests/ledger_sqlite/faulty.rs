@@ -1,5 +1,7 @@
 //! Rows that fail, or are slow, when they are told to.
 
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use backstop_engine::operation::{ClientKey, Epoch, Fence, OperationId, Record, Scope};
@@ -17,12 +19,15 @@ pub(super) struct Faulty<R> {
     pub(super) error: RowsError,
     /// What every commit takes besides: a disk whose sync is slow.
     pub(super) sync: Duration,
+    /// The folder in `/proc` of the thread that began the last transaction.
+    pub(super) thread: Arc<Mutex<PathBuf>>,
 }
 
 impl<R: Rows> Faulty<R> {
     /// Rows that never fail, on a disk whose sync takes so long.
     pub(super) fn slow(rows: R, sync: Duration) -> Self {
-        Self { rows, left: u64::MAX, is_after: false, error: RowsError::Failed(String::new()), sync }
+        let error = RowsError::Failed(String::new());
+        Self { rows, left: u64::MAX, is_after: false, error, sync, thread: Arc::default() }
     }
 
     fn call<T>(&mut self, call: impl FnOnce(&mut R) -> Result<T, RowsError>) -> Result<T, RowsError> {
@@ -42,6 +47,8 @@ impl<R: Rows> Rows for Faulty<R> {
         self.call(R::next_epoch)
     }
     fn begin(&mut self) -> Result<(), RowsError> {
+        *self.thread.lock().unwrap() =
+            Path::new("/proc").join(std::fs::read_link("/proc/thread-self").unwrap());
         self.call(R::begin)
     }
     fn commit(&mut self) -> Result<(), RowsError> {

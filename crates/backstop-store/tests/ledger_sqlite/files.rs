@@ -3,14 +3,17 @@
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use backstop_store::ledger::redact::Keep;
-use backstop_store::ledger::sqlite::{FILE_NAME, OpenError};
-use backstop_store::ledger::{Begun, Ledger, Recorded};
+use backstop_store::ledger::sqlite::{FILE_NAME, OpenError, SqliteRows};
+use backstop_store::ledger::{Begun, Ledger, LedgerOptions, Recorded, ThreadLedger};
 use backstop_store::testing::{forward, intent, now};
 use http::HeaderMap;
 
-use super::support::{close, numbered, open, open_error};
+use super::faulty::Faulty;
+use super::support::{FLUSH, close, numbered, open, open_error};
 
 #[test]
 fn one_process_has_a_ledger_open() {
@@ -35,19 +38,37 @@ fn a_ledgers_files_are_their_owners_alone() {
     close(&ledger);
 }
 
-/// An operator's shell may hold the file for longer than one attempt waits, and may read it at any time.
+/// How often a thread went to sleep by itself (`proc_pid_status(5)`).
+fn naps(thread: &Path) -> u64 {
+    let status = fs::read_to_string(thread.join("status")).unwrap();
+    let naps = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    naps.unwrap().trim().parse().unwrap()
+}
+
+/// An operator's shell may hold the file for longer than one attempt waits, and may read it at any time. Within the second of an
+/// attempt SQLite looks 20 times, with naps of 1 to 100 ms between (`sqliteDefaultBusyCallback` in its `main.c`): who has napped 25
+/// times since is in the next one.
 #[test]
 fn a_shell_that_holds_the_file_delays_the_ledger_and_ends_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let ledger = open(folder.path());
+    let rows = Faulty::slow(SqliteRows::open(folder.path(), 0).unwrap(), Duration::ZERO);
+    let thread = rows.thread.clone();
+    let ledger = ThreadLedger::open(Box::new(rows), LedgerOptions::default(), 1, now(0)).unwrap();
     let shell = rusqlite::Connection::open(folder.path().join(FILE_NAME)).unwrap();
     let count =
         || -> i64 { shell.query_row("SELECT count(*) FROM operations", [], |row| row.get(0)).unwrap() };
     assert!(matches!(ledger.begin(intent(1), now(1)).wait(), Ok(Ok(Begun::New(_)))));
     assert_eq!(count(), 1);
     shell.execute_batch("BEGIN IMMEDIATE").unwrap();
+    // That of the first operation: the ledger's own.
+    let thread = thread.lock().unwrap().clone();
+    let before = naps(&thread);
     let delayed = ledger.begin(intent(2), now(1));
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let begun = Instant::now();
+    while naps(&thread) < before + 25 {
+        assert!(begun.elapsed() < FLUSH, "it is not tried again");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     assert_eq!(count(), 1);
     shell.execute_batch("ROLLBACK").unwrap();
     assert!(matches!(delayed.wait(), Ok(Ok(Begun::New(_)))));

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
 use backstop_engine::operation::NotExecuted;
 use backstop_store::ledger::sqlite::{RESERVE_BYTES, SqliteRows};
@@ -122,7 +123,7 @@ fn outcomes_that_do_not_fit_either_are_refused_and_the_ledger_goes_on() {
     let rows = SqliteRows::open(folder.path(), 0).unwrap();
     let error = RowsError::Full("no room".into());
     let sync = std::time::Duration::ZERO;
-    let rows = Faulty { rows, left: 30, is_after: false, error, sync };
+    let rows = Faulty { rows, left: 30, is_after: false, error, sync, thread: Arc::default() };
     let said = Said::default();
     let ledger = ThreadLedger::open(Box::new(rows), said.options(), 1, now(0)).unwrap();
     let mut last = None;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::payments::Effect;
 
-use super::{Asked, Attempt, Heard, Rule, Told, Violation};
+use super::{Answer, Asked, Attempt, Heard, Rule, Told, Violation};
 
 /// An operation as the ledger has it in the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,7 +144,7 @@ impl<'a> Operation<'a> {
                 }
             }
         }
-        let mut first: Option<(&Attempt, (u16, &[u8]))> = None;
+        let mut first: Option<(&Attempt, Kept<'_>)> = None;
         for (attempt, told) in self.told() {
             let (Heard::Answer(answer), Asked::Execute { .. }) = (&attempt.heard, attempt.asked) else {
                 continue;
@@ -152,7 +152,7 @@ impl<'a> Operation<'a> {
             if !matches!(told, Told::Succeeded | Told::Failed) {
                 continue;
             }
-            let heard = (answer.status, &answer.body[..]);
+            let heard = kept(answer);
             match first {
                 None => first = Some((attempt, heard)),
                 Some((before, known)) if known != heard => {
@@ -202,6 +202,13 @@ impl<'a> Operation<'a> {
     }
 }
 
+/// What is the same whenever an answer is given.
+type Kept<'a> = (u16, &'a [u8], [Option<&'a str>; 2]);
+
+fn kept(answer: &Answer) -> Kept<'_> {
+    (answer.status, &answer.body, [answer.content_type.as_deref(), answer.location.as_deref()])
+}
+
 /// What an attempt heard, for people.
 fn said(attempt: &Attempt) -> String {
     let asked = match attempt.asked {
@@ -213,7 +220,9 @@ fn said(attempt: &Attempt) -> String {
         Heard::Cut { status } => format!("{asked} heard {status} and half an answer"),
         Heard::Answer(answer) => {
             let body: String = String::from_utf8_lossy(&answer.body).chars().take(200).collect();
-            format!("{asked} heard {} {body}", answer.status)
+            let [content_type, location] =
+                [&answer.content_type, &answer.location].map(|value| value.as_deref().unwrap_or("-"));
+            format!("{asked} heard {} ({content_type}, {location}) {body}", answer.status)
         }
     }
 }

@@ -26,6 +26,10 @@ pub struct Answer {
     pub status: u16,
     /// The body.
     pub body: Bytes,
+    /// `Content-Type`, which is kept with an answer.
+    pub content_type: Option<String>,
+    /// `Location`, which is kept with an answer.
+    pub location: Option<String>,
     /// The member `type` of a JSON body: which problem it is.
     pub problem: Option<String>,
     /// The member `state` of a JSON body: what the operation is in.
@@ -35,14 +39,21 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// An answer with this status and body.
+    /// An answer with this status and body, and no field.
     #[must_use]
     pub fn new(status: u16, body: impl Into<Bytes>) -> Self {
         let body = body.into();
         let json: Value = serde_json::from_slice(&body).unwrap_or_default();
         let member = |name: &str| json.get(name).and_then(Value::as_str).map(str::to_owned);
         let (problem, state, retry) = (member("type"), member("state"), member("retry"));
-        Self { status, body, problem, state, retry }
+        Self { status, body, content_type: None, location: None, problem, state, retry }
+    }
+
+    /// With the fields that are kept.
+    #[must_use]
+    pub fn with(self, content_type: Option<&str>, location: Option<&str>) -> Self {
+        let [content_type, location] = [content_type, location].map(|value| value.map(str::to_owned));
+        Self { content_type, location, ..self }
     }
 }
 
@@ -64,7 +75,8 @@ impl From<&Result<Response, ClientError>> for Heard {
     fn from(heard: &Result<Response, ClientError>) -> Self {
         match heard {
             Ok(response) if response.is_complete() => {
-                Self::Answer(Answer::new(response.status(), response.body.clone()))
+                let answer = Answer::new(response.status(), response.body.clone());
+                Self::Answer(answer.with(response.header("content-type"), response.header("location")))
             }
             Ok(response) => Self::Cut { status: response.status() },
             Err(_) => Self::Nothing,

@@ -231,6 +231,19 @@ fn another_answer_to_the_same_question() {
     first().pays(10, answer(200, DONE)).ends("succeeded").breaks(&[Rule::ReplayDiffers]);
     let spaced = DONE.replace(',', ", ");
     first().pays(10, answer(201, &spaced)).ends("succeeded").breaks(&[Rule::ReplayDiffers]);
+    let with = |content_type, location| Answer::new(201, DONE).with(content_type, location);
+    let json = Some("application/json");
+    let first = || History::executed().pays(10, Heard::Answer(with(json, Some("/payments/1"))));
+    first().pays(10, Heard::Answer(with(json, Some("/payments/1")))).ends("succeeded").is_clean();
+    for (content_type, location) in [
+        (Some("text/plain"), Some("/payments/1")),
+        (None, Some("/payments/1")),
+        (json, Some("/payments/2")),
+        (json, None),
+    ] {
+        let other = first().pays(10, Heard::Answer(with(content_type, location)));
+        other.ends("succeeded").breaks(&[Rule::ReplayDiffers]);
+    }
 }
 
 #[test]
