@@ -86,12 +86,6 @@ fn are_found_out(report: &Report, lost: &BTreeSet<String>, payments: &Payments, 
     let made: BTreeSet<&str> =
         lost.iter().map(String::as_str).filter(|key| payments.effects_of(key) == 1).collect();
     let left: Vec<&&str> = made.difference(&found).collect();
-    println!(
-        "{} of {} lost answers were found out, {} operations in all",
-        made.len() - left.len(),
-        made.len(),
-        report.ledger.len()
-    );
     assert_eq!(left, [&""; 0], "{report:#?}");
     assert!(made.len() >= least, "{} were made", made.len());
 }
