@@ -56,3 +56,4 @@ pub use authorizer::CannotAsk;
 pub use gateway::{BindError, Bound, Gateway};
 pub use operations::{KeyError, LedgerUnusable};
 pub use probe::CannotProbe;
+pub use reconciler::CannotFollow;

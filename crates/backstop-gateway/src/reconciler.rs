@@ -51,7 +51,8 @@ use crate::operations::{self, Operations};
 
 pub(crate) use calibration::Calibration;
 pub(crate) use counts::{Counts, RouteCounts};
-pub(crate) use followed::{CannotFollow, Followed, followed};
+pub use followed::CannotFollow;
+pub(crate) use followed::{Followed, followed};
 pub(crate) use webhook::Webhook;
 
 /// What the reconciler is given.

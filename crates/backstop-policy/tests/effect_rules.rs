@@ -358,3 +358,20 @@ fn other_routes_know_a_route_with_effects() {
     says(&(waived("BS0561") + &effect("shared_account =")), &[]);
     says(&(waived("BS0374") + &effect("")), &[Code::UnknownWaiver]);
 }
+
+/// An empty list is an absence like another, and an item is found by the operation's id or not at all.
+#[test]
+fn a_list_says_where_its_items_have_the_operations_id() {
+    let list = |lines: &str| query(&format!("list = {{ {lines} }}"));
+    let whole = "items = \"/data\", match = { \"/reference\" = \"operation_id\" }";
+    told(&list(whole), &[]);
+    told(&list(&format!("{whole}, more = \"/has_more\"")), &[]);
+    told(&list("items = \"/data\", match = {}"), &[Code::Empty]);
+    told(&list("items = \"/data\""), &[Code::MissingKey]);
+    told(&list("match = { \"/reference\" = \"operation_id\" }"), &[Code::MissingKey]);
+    told(&list("items = \"data\", match = { \"/reference\" = \"operation_id\" }"), &[Code::Pointer]);
+    told(&list("items = \"/data\", match = { \"/reference\" = \"body:/order\" }"), &[Code::UnknownChoice]);
+    let absence = "absence = { settle = \"15m\", verdict = \"not_executed\", calibrate = { must_see_within = \"5m\" } }";
+    told(&format!("{}\n{absence}", list(whole)), &[]);
+    told(&format!("{}\n{absence}", query("")), &[Code::AbsenceNotWhole]);
+}

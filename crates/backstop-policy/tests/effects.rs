@@ -235,3 +235,21 @@ fn a_webhook_is_told_of_operations_that_need_a_person() {
     assert_eq!(&*webhook("http://pager.internal").unwrap().path, "/");
     assert_eq!(loaded(&effect("")).gateway.webhook, None);
 }
+
+#[test]
+fn a_search_finds_the_operation_in_its_list() {
+    let query = |list: &str| {
+        let written = "path = \"/payments?reference={operation_id}\", succeeded = [{ status = 200 }]";
+        let query = format!("status_query = {{ {written}, list = {{ {list} }} }}");
+        rules(&effect(&query)).verification.unwrap().query.list.unwrap()
+    };
+    let listed = query("items = \"/data\", match = { \"/reference\" = \"operation_id\" }");
+    assert_eq!(
+        (&*listed.items, &listed.matching[..], listed.more),
+        ("/data", &["/reference".into()][..], None)
+    );
+    let paged = query(
+        "items = \"\", match = { \"/a\" = \"operation_id\", \"/b\" = \"operation_id\" }, more = \"/next\"",
+    );
+    assert_eq!((&*paged.items, paged.matching.len(), paged.more.as_deref()), ("", 2, Some("/next")));
+}

@@ -7,6 +7,7 @@
 //! | [`fingerprint`] | what makes two requests with one key the same request |
 //! | [`matching`] | which kind of answer one is, by the contract |
 //! | [`echo`] | whether a status answer is about this operation |
+//! | [`listed`] | which item of a list it is |
 //! | [`member`] | one member of a JSON text, as it was written |
 //! | [`asked`](Asked) | what a request asks of the ledger |
 //! | [`following`] | whether "in verification" is true |
@@ -21,6 +22,7 @@ pub mod echo;
 pub mod fingerprint;
 pub mod following;
 pub mod key;
+pub mod listed;
 pub mod matching;
 pub mod member;
 pub mod secret;

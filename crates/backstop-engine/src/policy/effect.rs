@@ -159,6 +159,9 @@ pub struct StatusQueryRules {
     pub interval: Duration,
     /// Queries of the route under way at once, from 1.
     pub concurrency: u32,
+    /// Where the answer is a list: how the operation is found in it. Then all that is said of an answer but `absent` is said of
+    /// its item.
+    pub list: Option<ListRules>,
     /// JSON Pointers whose value must equal what the operation has there; another value is a contradiction.
     pub echo: Vec<(Box<str>, EchoSource)>,
     /// The effect happened, whatever became of it later.
@@ -169,6 +172,17 @@ pub struct StatusQueryRules {
     pub pending: Vec<AnswerRule>,
     /// The upstream does not know the operation.
     pub absent: Vec<AnswerRule>,
+}
+
+/// How an operation is found in a list. One that is empty does not know it; of two items nobody knows which it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListRules {
+    /// JSON Pointer to the array.
+    pub items: Box<str>,
+    /// JSON Pointers into each item, from one: all of them lead to the operation's key in its item.
+    pub matching: Vec<Box<str>>,
+    /// JSON Pointer to what says that there are further pages.
+    pub more: Option<Box<str>>,
 }
 
 /// What a status answer must repeat.

@@ -4,6 +4,7 @@
 //! technical fault of a query never moves an operation. Some statuses are no evidence whatever a contract calls them.
 
 use backstop::operation::echo;
+use backstop::operation::listed::{Listed, listed};
 use backstop::operation::matching::Answer;
 use backstop::operation::secret::Secret;
 use backstop_engine::failure::FailureKind;
@@ -22,6 +23,8 @@ pub(super) enum Said {
     Absent,
     /// What it has under this name is something else.
     Mismatch,
+    /// It has more than one under this name.
+    Several,
     /// Nothing.
     Nothing(Why),
 }
@@ -47,12 +50,13 @@ pub(super) enum Why {
 
 impl Said {
     /// Every word once, in the order of [`Said::index`].
-    pub(crate) const TOKENS: [&'static str; 22] = [
+    pub(crate) const TOKENS: [&'static str; 23] = [
         "succeeded",
         "failed",
         "pending",
         "absent",
         "mismatch",
+        "several_matches",
         "too_large",
         "redirect",
         "credentials",
@@ -80,13 +84,14 @@ impl Said {
             Said::Pending => 2,
             Said::Absent => 3,
             Said::Mismatch => 4,
-            Said::Nothing(Why::TooLarge) => 5,
-            Said::Nothing(Why::Redirect) => 6,
-            Said::Nothing(Why::Credentials) => 7,
-            Said::Nothing(Why::Unavailable) => 8,
-            Said::Nothing(Why::Unmatched) => 9,
-            Said::Nothing(Why::NotAsked) => 10,
-            Said::Nothing(Why::Failed(kind)) => 11 + kind.index(),
+            Said::Several => 5,
+            Said::Nothing(Why::TooLarge) => 6,
+            Said::Nothing(Why::Redirect) => 7,
+            Said::Nothing(Why::Credentials) => 8,
+            Said::Nothing(Why::Unavailable) => 9,
+            Said::Nothing(Why::Unmatched) => 10,
+            Said::Nothing(Why::NotAsked) => 11,
+            Said::Nothing(Why::Failed(kind)) => 12 + kind.index(),
         }
     }
 
@@ -130,7 +135,19 @@ pub(super) fn said(rules: &StatusQueryRules, status: u16, content: &[u8], about:
     if let Some(why) = no_evidence(status) {
         return Said::Nothing(why);
     }
-    let answer = Answer::new(status, Some(content));
+    let mut answer = Answer::new(status, Some(content));
+    let About { secret, upstream_id, captured } = about;
+    if let Some(list) = &rules.list {
+        let listed = if status == 200 { listed(list, upstream_id, answer.json()) } else { Listed::Unclear };
+        answer = match listed {
+            Listed::One(item) => answer.of_item(item),
+            Listed::Nothing => return Said::Absent,
+            Listed::Several => return Said::Several,
+            // What is no list says no more than that the operation is not there.
+            Listed::Unclear if answer.is_one_of(&rules.absent) => return Said::Absent,
+            Listed::Unclear => return Said::Nothing(Why::Unmatched),
+        };
+    }
     let kinds =
         [&rules.succeeded, &rules.failed, &rules.pending, &rules.absent].map(|kind| answer.is_one_of(kind));
     let said = match kinds {
@@ -140,7 +157,6 @@ pub(super) fn said(rules: &StatusQueryRules, status: u16, content: &[u8], about:
         [false, false, false, true] => Said::Absent,
         _ => Said::Nothing(Why::Unmatched),
     };
-    let About { secret, upstream_id, captured } = about;
     if said.is_found() && !echo::matches(secret, rules, upstream_id, captured, answer.json()) {
         return Said::Mismatch;
     }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use backstop_engine::policy::effect::{AnswerRule, EchoSource, Literal};
+use backstop_engine::policy::effect::{AnswerRule, EchoSource, ListRules, Literal};
 use backstop_engine::policy::{Origin, StatusSet};
 
 use super::*;
@@ -19,6 +19,7 @@ fn rules() -> StatusQueryRules {
         timeout: Duration::from_secs(2),
         interval: Duration::from_millis(200),
         concurrency: 4,
+        list: None,
         echo: vec![("/id".into(), EchoSource::OperationId)],
         succeeded: vec![kind(&[200], Some(("/status", "paid")))],
         failed: vec![kind(&[200, 410], Some(("/status", "declined")))],
@@ -102,7 +103,7 @@ fn an_answer_of_two_kinds_is_of_none() {
 
 #[test]
 fn every_outcome_has_a_word_of_its_own() {
-    let kinds = (0..FailureKind::TOKENS.len() - 2).map(|index| Said::TOKENS[11 + index]);
+    let kinds = (0..FailureKind::TOKENS.len() - 2).map(|index| Said::TOKENS[12 + index]);
     assert_eq!(kinds.collect::<Vec<_>>(), FailureKind::TOKENS[..9]);
     let mut words: Vec<_> = Said::TOKENS.to_vec();
     words.sort_unstable();
@@ -110,4 +111,30 @@ fn every_outcome_has_a_word_of_its_own() {
     assert_eq!(words.len(), Said::TOKENS.len());
     assert_eq!(Said::Nothing(Why::Failed(FailureKind::Reset)).token(), "reset");
     assert_eq!(Said::Nothing(Why::NotAsked).token(), "not_asked");
+}
+
+/// All that is said of an answer is said of the operation's own item.
+#[test]
+fn in_a_list_only_the_operations_own_item_says_anything() {
+    let list = ListRules { items: "/data".into(), matching: vec!["/id".into()], more: None };
+    let listed = StatusQueryRules { list: Some(list), ..rules() };
+    let nothing = Said::Nothing(Why::Unmatched);
+    for (status, content, expected) in [
+        (200, r#"{"data":[{"id":"k7","status":"paid"}]}"#, Said::Succeeded),
+        (200, r#"{"data":[{"id":"k8","status":"paid"},{"id":"k7","status":"declined"}]}"#, Said::Failed),
+        (200, r#"{"data":[{"id":"k7","status":"processing"}]}"#, Said::Pending),
+        (200, r#"{"data":[{"id":"k7","status":"odd"}]}"#, nothing),
+        (200, r#"{"data":[{"id":"k7","status":"paid"},{"id":"k7","status":"paid"}]}"#, Said::Several),
+        (200, r#"{"data":[]}"#, Said::Absent),
+        (404, r#"{"code":"no_such_payment"}"#, Said::Absent),
+        (404, r#"{"data":[]}"#, nothing),
+        (410, r#"{"data":[{"id":"k7","status":"declined"}]}"#, nothing),
+        (200, r#"{"data":[{"id":"k8","status":"paid"}]}"#, nothing),
+        (200, r#"{"id":"k7","status":"paid"}"#, nothing),
+        (200, "<html>welcome</html>", nothing),
+        (206, r#"{"data":[]}"#, nothing),
+        (503, r#"{"data":[]}"#, Said::Nothing(Why::Unavailable)),
+    ] {
+        assert_eq!(said_by(&listed, status, content), expected, "{status} {content}");
+    }
 }

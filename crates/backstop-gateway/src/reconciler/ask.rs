@@ -190,6 +190,7 @@ pub(super) async fn operation(mut place: Place, claim: Claim, request: Request<F
         (Said::Failed, _) => asked.failed(next),
         (Said::Pending, _) => asked.pending(next),
         (Said::Mismatch, _) => asked.mismatch(next),
+        (Said::Several, _) => asked.several_matches(next),
         (Said::Absent, Some(standing)) => {
             // Whether the service knows a key by its quotes or without them nobody has seen: that it does not know it so says nothing.
             let id_is_quoted = asked.record().identity.upstream_id.as_deref().is_some_and(is_quoted);

@@ -7,6 +7,7 @@ mod drain;
 mod faults;
 mod faulty;
 mod late;
+mod lists;
 mod people;
 mod upstream;
 mod verdicts;

@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use backstop_engine::health::PerMille;
 use backstop_engine::policy::effect::{
-    AbsenceRules, AbsenceVerdict, CalibrationRules, ScheduleRules, StatusQueryRules, VerificationRules,
+    AbsenceRules, AbsenceVerdict, CalibrationRules, ListRules, ScheduleRules, StatusQueryRules,
+    VerificationRules,
 };
 
 use super::effect::{answers, share, time};
 use crate::default;
-use crate::shape::{AbsenceTable, EffectTable, StatusQueryTable};
-use crate::value::Rate;
+use crate::read::At;
+use crate::shape::{AbsenceTable, EffectTable, ListTable, StatusQueryTable};
+use crate::value::{Pointer, Rate};
 
 /// How an unknown outcome is found out, if it can be asked for.
 pub(super) fn verification(table: &EffectTable) -> Option<VerificationRules> {
@@ -32,11 +34,22 @@ fn status_query(table: &StatusQueryTable) -> StatusQueryRules {
         timeout: time(table.timeout.as_ref(), default::STATUS_TIMEOUT),
         interval: table.rate.as_ref().map_or(default::STATUS_INTERVAL, |rate| interval(rate.value)),
         concurrency: table.concurrency.as_ref().map_or(default::STATUS_CONCURRENCY, |count| count.value.0),
+        list: table.list.as_ref().map(|list| self::list(&list.value)),
         echo: echo.map(|(pointer, source)| (pointer.value.0.clone(), source.value.0.clone())).collect(),
         succeeded: answers(table.succeeded.as_ref()),
         failed: answers(table.failed.as_ref()),
         pending: answers(table.pending.as_ref()),
         absent: answers(table.absent.as_ref()),
+    }
+}
+
+fn list(table: &ListTable) -> ListRules {
+    let pointer = |pointer: &At<Pointer>| pointer.value.0.clone();
+    let matching = table.matching.iter().flat_map(|matching| &matching.value.entries);
+    ListRules {
+        items: table.items.as_ref().map(pointer).unwrap_or_default(),
+        matching: matching.map(|(member, _)| pointer(member)).collect(),
+        more: table.more.as_ref().map(pointer),
     }
 }
 

@@ -41,5 +41,5 @@ pub(crate) use route::{
 pub(crate) use second::{AlternativeTable, RetryTable};
 pub(crate) use store::StoreTable;
 pub(crate) use verify::{
-    AbsenceTable, AnswerTable, OutcomeTable, RefusedTable, StatusQueryTable, VerifyTable,
+    AbsenceTable, AnswerTable, ListTable, OutcomeTable, RefusedTable, StatusQueryTable, VerifyTable,
 };

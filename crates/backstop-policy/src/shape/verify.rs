@@ -3,8 +3,8 @@
 use crate::read::Need::{Contract, Default, Required};
 use crate::read::{List, Named, OneOrMany, table};
 use crate::value::{
-    Count, EchoText, EditableHeader, Factor, LiteralValue, Pointer, PositivePercent, PositiveTime, Rate,
-    Status, StatusPath, VerdictChoice,
+    Count, EchoText, EditableHeader, Factor, LiteralValue, MatchChoice, Pointer, PositivePercent,
+    PositiveTime, Rate, Status, StatusPath, VerdictChoice,
 };
 
 table! {
@@ -55,6 +55,8 @@ table! {
         "rate" rate: Rate = Default("`\"5/s\"`");
         /// Queries of this route under way at once.
         "concurrency" concurrency: Count = Default("`4`");
+        /// Where the answer is a list: how the operation is found in it.
+        "list" list: ListTable = Default("the answer is about one operation");
         /// JSON Pointers whose value must equal what the operation has there: `operation_id`, or `body:` and a JSON Pointer into
         /// its request, of which a keyed hash is kept for that. If another value stands there, a person decides.
         "echo" echo: Named<EchoText, Pointer> = Default("none");
@@ -66,6 +68,22 @@ table! {
         "pending" pending: List<AnswerTable> = Default("none");
         /// The upstream does not know the operation.
         "absent" absent: List<AnswerTable> = Default("none");
+    }
+}
+
+table! {
+    /// How the operation is found in a list, such as the answer to `/payments?reference={operation_id}`. With one item of its own all
+    /// rules but `absent` are about that item, its pointers lead into it, and so do those of `echo`. An empty list does not know
+    /// the operation, two items of its own need a person. A list with items of others alone says nothing: its filter may be
+    /// ignored, and the operation be on another page.
+    struct ListTable {
+        /// JSON Pointer to the array.
+        "items" items: Pointer = Required;
+        /// JSON Pointers into each item: all of them lead to the operation's id in its own, `{ "/reference" = "operation_id" }`.
+        "match" matching: Named<MatchChoice, Pointer> = Required;
+        /// JSON Pointer to what says that there are further pages. An empty list counts only if `false`, `null`, `0` or `""` is
+        /// there.
+        "more" more: Pointer = Default("a list has one page");
     }
 }
 

@@ -83,6 +83,10 @@ choice! {
     }
 }
 choice! {
+    /// By what an operation is found in a list.
+    MatchChoice(()) { "operation_id" => (), }
+}
+choice! {
     /// Whether a date that nobody vouches for is believed.
     UnsynchronisedChoice(bool) { "refuse" => false, "trust" => true, }
 }

@@ -32,9 +32,9 @@ pub(crate) use amount::{
 };
 pub(crate) use authorizer::{AuthorizerUrl, PrincipalField, Sign, TellingHeader};
 pub(crate) use choice::{
-    AfterRestartChoice, IncorrectChoice, KeyFormChoice, LedgerChoice, ModeChoice, RetryOwnerChoice,
-    StateChoice, StoreBodyChoice, UnavailableChoice, UnknownAnswerChoice, UnsynchronisedChoice,
-    VerdictChoice,
+    AfterRestartChoice, IncorrectChoice, KeyFormChoice, LedgerChoice, MatchChoice, ModeChoice,
+    RetryOwnerChoice, StateChoice, StoreBodyChoice, UnavailableChoice, UnknownAnswerChoice,
+    UnsynchronisedChoice, VerdictChoice,
 };
 pub(crate) use date::Date;
 pub(crate) use factor::{Factor, factor_text};

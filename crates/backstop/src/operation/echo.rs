@@ -48,7 +48,7 @@ pub fn matches(
     rules.echo.iter().all(|(pointer, source)| {
         let member = answer.and_then(|answer| answer.at(pointer));
         match source {
-            EchoSource::OperationId => member.is_some_and(|member| names(&said(member), upstream_id)),
+            EchoSource::OperationId => member.is_some_and(|member| names(member, upstream_id)),
             EchoSource::Body(_) => captured.is_none_or(|captured| {
                 let kept = captured.iter().find(|(name, _)| name == pointer).map(|(_, value)| &**value);
                 member.map(|member| digest(secret, member)).as_deref() == kept
@@ -58,7 +58,8 @@ pub fn matches(
 }
 
 /// Whether this is the operation's id, in either of a quoted key's spellings.
-fn names(said: &[u8], upstream_id: &[u8]) -> bool {
+pub(super) fn names(member: Json<'_>, upstream_id: &[u8]) -> bool {
+    let said = said(member);
     *said == *upstream_id || unquoted(upstream_id).is_some_and(|id| *said == *id.as_bytes())
 }
 

@@ -11,6 +11,7 @@ fn rules(echo: &[(&str, EchoSource)]) -> StatusQueryRules {
         timeout: Duration::from_secs(2),
         interval: Duration::from_millis(200),
         concurrency: 4,
+        list: None,
         echo: echo.iter().map(|(pointer, source)| ((*pointer).into(), source.clone())).collect(),
         succeeded: Vec::new(),
         failed: Vec::new(),

@@ -53,6 +53,11 @@ impl<'a> Answer<'a> {
         Self { status, json: content.and_then(Json::of) }
     }
 
+    /// The same answer, if this were all of its content.
+    pub const fn of_item(self, item: Json<'a>) -> Self {
+        Self { status: self.status, json: Some(item) }
+    }
+
     /// Its content, if that is one JSON value.
     pub const fn json(self) -> Option<Json<'a>> {
         self.json

@@ -37,6 +37,12 @@ impl<'a> Json<'a> {
         Some(Self(text))
     }
 
+    /// The elements of the array that it is.
+    pub fn elements(self) -> Option<Vec<Self>> {
+        let elements: Vec<&'a RawValue> = serde_json::from_str(self.0).ok()?;
+        Some(elements.into_iter().map(|element| Self(element.get())).collect())
+    }
+
     /// Its text.
     pub const fn text(self) -> &'a str {
         self.0

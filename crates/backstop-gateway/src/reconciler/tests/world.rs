@@ -244,6 +244,7 @@ pub(crate) fn query() -> StatusQueryRules {
         timeout: Duration::from_secs(2),
         interval: Duration::ZERO,
         concurrency: 4,
+        list: None,
         echo: vec![("/key".into(), EchoSource::OperationId)],
         succeeded: vec![kind(&[200], "/status", "paid")],
         failed: vec![kind(&[200], "/status", "declined")],

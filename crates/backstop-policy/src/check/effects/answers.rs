@@ -35,6 +35,7 @@ pub(super) fn check(effect: EffectView<'_>, cx: &mut Context<'_>) {
             .chain(rules("absent", query.absent.as_ref()))
             .collect();
         no_success(effect, query.succeeded.as_ref(), cx);
+        matches_nothing(query, cx);
         for rule in &rules {
             statuses_once(rule.1, cx);
             says_nothing(rule, cx);
@@ -140,7 +141,8 @@ fn says_nothing((list, rule, _): &Rule<'_>, cx: &mut Context<'_>) {
 fn any_page(query: &StatusQueryTable, (list, rule, _): &Rule<'_>, cx: &mut Context<'_>) {
     let is_verdict = matches!(*list, "succeeded" | "failed");
     let echoes = query.echo.as_ref().is_some_and(|echo| !echo.value.entries.is_empty());
-    if !is_verdict || echoes || looks_into_body(rule) {
+    // An item that is found by the operation's id is about it.
+    if !is_verdict || echoes || query.list.is_some() || looks_into_body(rule) {
         return;
     }
     if let Some(status) = statuses(rule).next() {
@@ -152,6 +154,18 @@ fn any_page(query: &StatusQueryTable, (list, rule, _): &Rule<'_>, cx: &mut Conte
             cx,
         );
     }
+}
+
+/// An item that nothing tells from another's would be anybody's.
+fn matches_nothing(query: &StatusQueryTable, cx: &mut Context<'_>) {
+    let matching = query.list.as_ref().and_then(|list| list.value.matching.as_ref());
+    let Some(matching) = matching.filter(|matching| matching.value.names.is_empty()) else { return };
+    cx.report(
+        Finding::new(Code::Empty, matching.bytes.clone(), "no item of a list would ever be the operation's")
+            .help(
+                "name where an item has the operation's id, such as `{ \"/reference\" = \"operation_id\" }`",
+            ),
+    );
 }
 
 fn two_meanings(rules: &[Rule<'_>], cx: &mut Context<'_>) {

@@ -96,10 +96,11 @@ fn absence(effect: EffectView<'_>, query: &StatusQueryTable, cx: &mut Context<'_
         let message = format!("`not_executed` needs {what}");
         cx.report(Finding::new(Code::AbsenceNotWhole, verdict.bytes.clone(), message).help(help));
     };
-    if rules().next().is_none() {
+    // An empty list says it too.
+    if rules().next().is_none() && query.list.is_none() {
         lacks(
             "an answer by which the upstream says that it does not know an operation",
-            "add `absent` to `status_query`",
+            "add `absent` to `status_query`, or `list` if it is a search",
         );
     }
     if table.is_some_and(|table| confirmations(table) < 2) {
