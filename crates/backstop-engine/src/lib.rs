@@ -52,3 +52,4 @@ mod sync;
 pub mod tally;
 pub mod time;
 pub mod watched;
+pub mod words;

@@ -2,6 +2,7 @@
 
 use crate::failure::{Cause, FailureKind, NotAsked};
 use crate::snapshot::CopyRefusal;
+use crate::words::joined;
 
 /// What a request came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -169,8 +170,8 @@ impl OperationReason {
 }
 
 impl Reason {
-    /// Every word that [`Reason::token`] gives, in the order of [`Reason::index`].
-    pub const TOKENS: [&'static str; 42] = [
+    /// The words of its own, in the order of [`Reason::index`].
+    const OWN: [&'static str; 17] = [
         "none",
         "capacity",
         "missing",
@@ -188,39 +189,17 @@ impl Reason {
         "denied",
         "authorizer",
         "unclassified",
-        "operation_in_progress",
-        "operation_unknown",
-        "operation_not_executed",
-        "operation_attention",
-        "key_reused",
-        "no_such_operation",
-        "ledger_unreadable",
-        "dns",
-        "connect",
-        "connect_timeout",
-        "tls",
-        "write",
-        "reset",
-        "read_timeout",
-        "incomplete",
-        "protocol",
-        "unavailable",
-        "declared",
-        "breaker_open",
-        "ramping",
-        "dependency_full",
-        "pool_timeout",
-        "resource_full",
-        "too_late",
-        "ledger",
     ];
+
+    /// Every word that [`Reason::token`] gives, in the order of [`Reason::index`].
+    pub const TOKENS: [&'static str; 42] =
+        joined(&[&Reason::OWN, &OperationReason::TOKENS, &FailureKind::TOKENS, &NotAsked::TOKENS]);
 
     /// Position in [`Reason::TOKENS`].
     pub const fn index(self) -> usize {
-        const OPERATIONS: usize = 17;
+        const OPERATIONS: usize = Reason::OWN.len();
         const FAILURES: usize = OPERATIONS + OperationReason::TOKENS.len();
         const NOT_ASKED: usize = FAILURES + FailureKind::TOKENS.len();
-        const _: () = assert!(NOT_ASKED + NotAsked::TOKENS.len() == Reason::TOKENS.len());
         match self {
             Reason::None => 0,
             Reason::Capacity(_) => 1,

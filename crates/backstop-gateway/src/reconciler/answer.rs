@@ -9,6 +9,7 @@ use backstop::operation::matching::Answer;
 use backstop::operation::secret::Secret;
 use backstop_engine::failure::FailureKind;
 use backstop_engine::policy::effect::StatusQueryRules;
+use backstop_engine::words::joined;
 
 /// What a status query came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +50,7 @@ pub(super) enum Why {
 }
 
 impl Said {
-    /// Every word once, in the order of [`Said::index`].
-    pub(crate) const TOKENS: [&'static str; 23] = [
+    const OWN: [&'static str; 12] = [
         "succeeded",
         "failed",
         "pending",
@@ -63,18 +63,14 @@ impl Said {
         "unavailable",
         "unmatched",
         "not_asked",
-        "dns",
-        "connect",
-        "connect_timeout",
-        "tls",
-        "write",
-        "reset",
-        "read_timeout",
-        "incomplete",
-        "protocol",
-        "answered_unavailable",
-        "answered_declared",
     ];
+
+    /// Every word once, in the order of [`Said::index`]. The last two kinds of failure are statuses, which are said otherwise.
+    pub(crate) const TOKENS: [&'static str; 23] = joined(&[
+        &Said::OWN,
+        FailureKind::TOKENS.as_slice().split_at(9).0,
+        &["answered_unavailable", "answered_declared"],
+    ]);
 
     /// Position in [`Said::TOKENS`].
     pub(super) const fn index(self) -> usize {
@@ -91,7 +87,7 @@ impl Said {
             Said::Nothing(Why::Unavailable) => 9,
             Said::Nothing(Why::Unmatched) => 10,
             Said::Nothing(Why::NotAsked) => 11,
-            Said::Nothing(Why::Failed(kind)) => 12 + kind.index(),
+            Said::Nothing(Why::Failed(kind)) => Said::OWN.len() + kind.index(),
         }
     }
 

@@ -104,7 +104,7 @@ fn parse(text: &str) -> Result<Duration, Fault> {
 /// A duration as a policy writes it: a whole number of the largest unit that it is made of.
 pub(crate) fn time_text(duration: Duration) -> String {
     let ns = duration.as_nanos();
-    let is_whole = |(name, unit): &&(&str, u64)| name.is_ascii() && ns % u128::from(*unit) == 0;
+    let is_whole = |(name, unit): &&(&str, u64)| name.is_ascii() && ns.is_multiple_of(u128::from(*unit));
     match UNITS.iter().rev().find(is_whole) {
         Some((name, unit)) if ns > 0 => format!("{}{name}", ns / u128::from(*unit)),
         _ => "0".to_owned(),

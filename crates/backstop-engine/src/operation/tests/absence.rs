@@ -136,7 +136,8 @@ fn settling_begins_anew_with_the_process() {
 
 #[test]
 fn what_was_seen_under_its_name_is_never_absent_again() {
-    let kinds: [(fn(Asked) -> Report, State); 3] = [
+    type Saw = fn(Asked) -> Report;
+    let kinds: [(Saw, State); 3] = [
         (|asked| asked.mismatch(draw()), State::Attention(Attention::Mismatch)),
         (|asked| asked.several_matches(draw()), State::Attention(Attention::SeveralMatches)),
         (|asked| asked.pending(draw()), State::Unknown(Doubt::Pending)),
