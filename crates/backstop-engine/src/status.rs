@@ -166,7 +166,9 @@ impl Problem {
             Problem::ClientTooSlow => "The request did not arrive in time",
             Problem::ContentTooLarge => "The request is larger than accepted",
             Problem::ContentBroken => "The request's content broke off or is malformed",
-            Problem::Ledger => "The operation cannot be written down at present, so it was not sent",
+            Problem::Ledger => {
+                "The ledger cannot be used at present: this request was not sent, which says nothing of an earlier one"
+            }
             Problem::OperationInProgress => "The operation is under way",
             Problem::OutcomeUnknown => "It is not known whether the operation was executed",
             Problem::NotExecuted => "The operation was not executed",

@@ -178,7 +178,9 @@ impl Fault {
             Fault::NoMemory => Problem::Capacity.title(),
             Fault::NoKey => "The request has no key for its operation",
             Fault::MalformedKey => "The key of the operation has not 1 to 255 visible ASCII characters",
-            Fault::SaidTwice => "The request's JSON content has a name twice in one object",
+            Fault::SaidTwice => {
+                "The request's JSON content has a name twice in one object, or one that is no text"
+            }
             Fault::NoCaller => "Nobody who is trusted says whose request it is",
             Fault::NoOperation => Problem::NoSuchOperation.title(),
             Fault::NoLedger => Problem::LedgerUnreadable.title(),

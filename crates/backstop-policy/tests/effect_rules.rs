@@ -176,7 +176,7 @@ fn no_answer_means_two_things() {
 
 #[test]
 fn a_status_answer_about_the_query_says_nothing_of_the_operation() {
-    for status in [401, 403, 407, 408, 425, 429, 500, 503] {
+    for status in [206, 302, 401, 403, 407, 408, 425, 429, 500, 503] {
         for list in ["failed", "absent"] {
             told(
                 &query(&format!("{list} = [{{ status = {status}, json = {{ \"/e\" = \"x\" }} }}]")),
@@ -185,6 +185,18 @@ fn a_status_answer_about_the_query_says_nothing_of_the_operation() {
         }
         told(&query(&format!("pending = [{{ status = {status} }}]")), &[]);
     }
+    for status in [206, 302, 404, 418, 500] {
+        let succeeded = format!("succeeded = [{{ status = {status}, json = {{ \"/s\" = \"ok\" }} }}]");
+        told(
+            &query("").replace("succeeded = [{ status = 200, json = { \"/s\" = \"ok\" } }]", &succeeded),
+            &[Code::NoProof],
+        );
+    }
+    // With a list 200 is the list itself.
+    let listed =
+        "list = { items = \"/data\", match = { \"/id\" = \"operation_id\" } }, absent = [{ status = ";
+    told(&query(&format!("{listed}200, json = {{ \"/s\" = \"none\" }} }}]")), &[Code::NoProof]);
+    told(&query(&format!("{listed}404, json = {{ \"/e\" = \"x\" }} }}]")), &[]);
     // Any page would do.
     told(&query("failed = [{ status = 410 }]"), &[Code::NoProof]);
     told(&query("failed = [{ status = 410 }], echo = { \"/id\" = \"operation_id\" }"), &[]);

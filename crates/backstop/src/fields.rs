@@ -172,6 +172,13 @@ pub(crate) fn prefers_async(headers: &HeaderMap) -> bool {
 
 const ALMOST_A_SECOND: Duration = Duration::from_nanos(999_999_999);
 
+/// Whether an answer says of itself that it was made for an earlier request: its `Age` is not 0 (RFC 9111 section 5.1: a cache that
+/// gives what it has must say so), or it is another gateway's alternative.
+pub fn is_earlier(headers: &HeaderMap) -> bool {
+    let is_none = |age: &HeaderValue| age.as_bytes().iter().all(|digit| *digit == b'0') && !age.is_empty();
+    degraded(headers).is_some() || headers.get_all(AGE).iter().any(|age| !is_none(age))
+}
+
 /// If an answer says that a gateway behind this one gave an alternative or none at all: how old that may be at most.
 ///
 /// Ages are told in whole seconds, rounded down, so the answer may be up to one second older than it says. A field that
@@ -243,6 +250,26 @@ fn value(text: String) -> HeaderValue {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_with_an_age_was_made_for_an_earlier_request() {
+        for (field, expected) in [
+            (None, false),
+            (Some(("age", "0")), false),
+            (Some(("age", "1")), true),
+            (Some(("age", "3600")), true),
+            (Some(("age", "")), true),
+            (Some(("age", "-1")), true),
+            (Some(("backstop", "outcome=fallback, source=snapshot, age=0")), true),
+            (Some(("backstop", "outcome=normal, source=primary")), false),
+        ] {
+            let mut headers = HeaderMap::new();
+            if let Some((name, value)) = field {
+                headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+            }
+            assert_eq!(is_earlier(&headers), expected, "{field:?}");
+        }
+    }
     use backstop_engine::failure::{Failure, FailureKind, NotAsked, Phase, Sent};
     use backstop_engine::outcome::{Reason, Scope};
     use backstop_engine::policy::Origin;

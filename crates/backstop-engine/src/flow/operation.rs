@@ -216,6 +216,10 @@ impl Flow {
             self.dependency().tally.answer();
             self.ended(is_well(head.status), pays(head.status), now);
         }
+        if head.degraded.is_some() {
+            // Another gateway's alternative is not the service's own answer.
+            return State::AwaitRecorded { came: Came::Unknown(Doubt::Unmatched), answer: None, cause: None };
+        }
         let answer = Some(Waiting { attempt, head });
         let cause = failure.filter(|_| head.status >= 500).map(Cause::Failed);
         State::AwaitRecorded { came: Came::Answered(attempt), answer, cause }

@@ -145,8 +145,9 @@ impl Asked {
         // What `Connection` names is of the connection: no sign, and no principal.
         hop::strip(answer.headers_mut());
         *answer.version_mut() = Version::HTTP_11;
-        // Another gateway's answer in the authorizer's place: an old yes is none, and an old no is not about this request.
-        if backstop::fields::degraded(answer.headers()).is_some() {
+        // A cache's answer in the authorizer's place, or another gateway's: an old yes is none, and an old no is not about this
+        // request.
+        if backstop::fields::is_earlier(answer.headers()) {
             return Verdict::Unclear;
         }
         if self.deny.contains(status) {

@@ -76,6 +76,8 @@ fn only_an_explicit_yes_is_one() {
         (501, &[]),
         (200, &[YES, USER, ("backstop", "outcome=fallback, source=snapshot, age=30")]),
         (401, &[("backstop", "outcome=fallback, source=snapshot, age=30")]),
+        (200, &[YES, USER, ("age", "10")]),
+        (401, &[("age", "1")]),
     ];
     for (status, fields) in table {
         let verdict = authorizer().read(answer(*status, fields));

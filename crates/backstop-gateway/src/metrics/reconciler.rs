@@ -225,7 +225,7 @@ mod tests {
             "backstop_status_not_recorded_total{route=\"\"} 33",
             "backstop_status_queries_total{route=\"pay\",result=\"succeeded\"} 34",
             "backstop_status_queries_total{route=\"pay\",result=\"absent\"} 37",
-            "backstop_status_queries_total{route=\"pay\",result=\"answered_declared\"} 56",
+            "backstop_status_queries_total{route=\"pay\",result=\"answered_declared\"} 58",
         ] {
             assert!(text.lines().any(|found| found == line), "no `{line}` in\n{text}");
         }

@@ -26,6 +26,8 @@ pub(super) enum Said {
     Mismatch,
     /// It has more than one under this name.
     Several,
+    /// It is there, in a state that the contract does not name.
+    Unnamed,
     /// Nothing.
     Nothing(Why),
 }
@@ -43,6 +45,8 @@ pub(super) enum Why {
     Credentials,
     /// The upstream says that it failed (5xx), or that it was asked too much (408, 425, 429).
     Unavailable,
+    /// That it is not there is said by an answer to an earlier question, which something between has kept.
+    Old,
     /// The contract names no such answer, or two kinds of answer that it would be.
     Unmatched,
     /// It was not asked.
@@ -50,23 +54,25 @@ pub(super) enum Why {
 }
 
 impl Said {
-    const OWN: [&'static str; 12] = [
+    const OWN: [&'static str; 14] = [
         "succeeded",
         "failed",
         "pending",
         "absent",
         "mismatch",
         "several_matches",
+        "unnamed",
         "too_large",
         "redirect",
         "credentials",
         "unavailable",
         "unmatched",
         "not_asked",
+        "old",
     ];
 
     /// Every word once, in the order of [`Said::index`]. The last two kinds of failure are statuses, which are said otherwise.
-    pub(crate) const TOKENS: [&'static str; 23] = joined(&[
+    pub(crate) const TOKENS: [&'static str; 25] = joined(&[
         &Said::OWN,
         FailureKind::TOKENS.as_slice().split_at(9).0,
         &["answered_unavailable", "answered_declared"],
@@ -81,12 +87,14 @@ impl Said {
             Said::Absent => 3,
             Said::Mismatch => 4,
             Said::Several => 5,
-            Said::Nothing(Why::TooLarge) => 6,
-            Said::Nothing(Why::Redirect) => 7,
-            Said::Nothing(Why::Credentials) => 8,
-            Said::Nothing(Why::Unavailable) => 9,
-            Said::Nothing(Why::Unmatched) => 10,
-            Said::Nothing(Why::NotAsked) => 11,
+            Said::Unnamed => 6,
+            Said::Nothing(Why::TooLarge) => 7,
+            Said::Nothing(Why::Redirect) => 8,
+            Said::Nothing(Why::Credentials) => 9,
+            Said::Nothing(Why::Unavailable) => 10,
+            Said::Nothing(Why::Unmatched) => 11,
+            Said::Nothing(Why::NotAsked) => 12,
+            Said::Nothing(Why::Old) => 13,
             Said::Nothing(Why::Failed(kind)) => Said::OWN.len() + kind.index(),
         }
     }
@@ -98,7 +106,7 @@ impl Said {
 
     /// Whether it shows that the credentials are good: the upstream has told of an operation.
     pub(super) const fn is_found(self) -> bool {
-        matches!(self, Said::Succeeded | Said::Failed | Said::Pending)
+        matches!(self, Said::Succeeded | Said::Failed | Said::Pending | Said::Unnamed)
     }
 
     /// Whether there was no answer that shows the status endpoint at work.
@@ -126,13 +134,29 @@ pub(super) struct About<'a> {
     pub(super) captured: Option<&'a [(Box<str>, Box<str>)]>,
 }
 
-/// What a whole answer says.
-pub(super) fn said(rules: &StatusQueryRules, status: u16, content: &[u8], about: About<'_>) -> Said {
+/// What a whole answer says. `is_earlier`: it says of itself that it was made before it was asked for. That an operation was
+/// executed then it was; that it was not there then says nothing of now.
+pub(super) fn said(
+    rules: &StatusQueryRules,
+    status: u16,
+    content: &[u8],
+    is_earlier: bool,
+    about: About<'_>,
+) -> Said {
+    match by_content(rules, status, content, about) {
+        Said::Absent if is_earlier => Said::Nothing(Why::Old),
+        said => said,
+    }
+}
+
+fn by_content(rules: &StatusQueryRules, status: u16, content: &[u8], about: About<'_>) -> Said {
     if let Some(why) = no_evidence(status) {
         return Said::Nothing(why);
     }
     let mut answer = Answer::new(status, Some(content));
     let About { secret, upstream_id, captured } = about;
+    // A list's own item is found by the operation's id.
+    let mut is_shown = status < 300 && echo::shows(rules, upstream_id, answer.json());
     if let Some(list) = &rules.list {
         let listed = if status == 200 { listed(list, upstream_id, answer.json()) } else { Listed::Unclear };
         answer = match listed {
@@ -140,9 +164,10 @@ pub(super) fn said(rules: &StatusQueryRules, status: u16, content: &[u8], about:
             Listed::Nothing => return Said::Absent,
             Listed::Several => return Said::Several,
             // What is no list says no more than that the operation is not there.
-            Listed::Unclear if answer.is_one_of(&rules.absent) => return Said::Absent,
+            Listed::Unclear if status != 200 && answer.is_one_of(&rules.absent) => return Said::Absent,
             Listed::Unclear => return Said::Nothing(Why::Unmatched),
         };
+        is_shown = true;
     }
     let kinds =
         [&rules.succeeded, &rules.failed, &rules.pending, &rules.absent].map(|kind| answer.is_one_of(kind));
@@ -151,6 +176,8 @@ pub(super) fn said(rules: &StatusQueryRules, status: u16, content: &[u8], about:
         [false, true, false, false] => Said::Failed,
         [false, false, true, false] if status < 300 => Said::Pending,
         [false, false, false, true] => Said::Absent,
+        // The contract has forgotten a state, but it is there.
+        _ if is_shown => Said::Unnamed,
         _ => Said::Nothing(Why::Unmatched),
     };
     if said.is_found() && !echo::matches(secret, rules, upstream_id, captured, answer.json()) {

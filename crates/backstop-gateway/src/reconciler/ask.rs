@@ -71,7 +71,7 @@ impl Place {
         let Some(asking) = self.asking() else { return Said::Nothing(Why::NotAsked) };
         let answer = asking.way.exchange(request, asked.after(asking.rules.timeout)).await;
         let said = match answer {
-            Ok(answer) => said(&asking.rules, answer.status, &answer.content, about),
+            Ok(answer) => said(&asking.rules, answer.status, &answer.content, answer.is_earlier, about),
             Err(why) => Said::Nothing(why),
         };
         let now = self.shared.clock.mono();
@@ -188,7 +188,7 @@ pub(super) async fn operation(mut place: Place, claim: Claim, request: Request<F
     let report = match (said, standing) {
         (Said::Succeeded, _) => asked.succeeded(next),
         (Said::Failed, _) => asked.failed(next),
-        (Said::Pending, _) => asked.pending(next),
+        (Said::Pending | Said::Unnamed, _) => asked.pending(next),
         (Said::Mismatch, _) => asked.mismatch(next),
         (Said::Several, _) => asked.several_matches(next),
         (Said::Absent, Some(standing)) => {

@@ -16,7 +16,7 @@ use backstop_engine::flow::{Attempt, AttemptId};
 use backstop_engine::policy::DependencyId;
 use backstop_engine::time::Mono;
 use bytes::Bytes;
-use http::header::CONNECTION;
+use http::header::{CACHE_CONTROL, CONNECTION};
 use http::{HeaderValue, Request};
 use http_body_util::{BodyExt, Full};
 
@@ -39,6 +39,8 @@ pub(super) struct Way {
 pub(super) struct Whole {
     pub(super) status: u16,
     pub(super) content: Vec<u8>,
+    /// It says of itself that it was made for an earlier question.
+    pub(super) is_earlier: bool,
 }
 
 impl Way {
@@ -60,6 +62,8 @@ impl Way {
         until: Mono,
     ) -> Result<Whole, Why> {
         request.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        // What something between remembers is no answer to this question (RFC 9111 section 5.2.1.4).
+        request.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         let Some(permit) = self.places.try_acquire(Turn::Newcomer, Excess::Count) else {
             return Err(Why::NotAsked);
         };
@@ -102,7 +106,8 @@ impl Way {
         if !is_certain && !says_its_end(&content) {
             return Err(Why::Failed(FailureKind::Incomplete));
         }
-        Ok(Whole { status: head.status.as_u16(), content })
+        let is_earlier = backstop::fields::is_earlier(&head.headers);
+        Ok(Whole { status: head.status.as_u16(), content, is_earlier })
     }
 }
 

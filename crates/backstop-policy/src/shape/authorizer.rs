@@ -91,7 +91,7 @@ table! {
         "timeout" timeout: PositiveTime = Default("`\"5s\"`, and at most a quarter of `max_age`");
         /// How much earlier than its `nbf` a token may be used, where the issuer's clock runs ahead. `exp` is never extended.
         "skew" skew: Time = Default("`\"0\"`");
-        /// The claim that names the principal: 1 to 255 visible characters of ASCII.
+        /// The claim that names the principal: 1 to 255 visible characters of ASCII, and blanks between them.
         "claim" claim: NonEmptyText = Default("`\"sub\"`");
         /// What becomes of tokens while the clock is not synchronised: `refuse` answers with 503, `trust` accepts in
         /// writing that an expired token may be believed for as long as the clock is behind. A clock that ran back is never

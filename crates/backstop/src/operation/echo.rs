@@ -57,6 +57,15 @@ pub fn matches(
     })
 }
 
+/// Whether an answer shows this operation by its id, whatever else it says. Where nothing in it has to be the id, nobody can tell.
+pub fn shows(rules: &StatusQueryRules, upstream_id: &[u8], answer: Option<Json<'_>>) -> bool {
+    let mut ids = rules.echo.iter().filter(|(_, source)| *source == EchoSource::OperationId).peekable();
+    let is_id = |pointer: &str| {
+        answer.and_then(|answer| answer.at(pointer)).is_some_and(|member| names(member, upstream_id))
+    };
+    ids.peek().is_some() && ids.all(|(pointer, _)| is_id(pointer))
+}
+
 /// Whether this is the operation's id, in either of a quoted key's spellings.
 pub(super) fn names(member: Json<'_>, upstream_id: &[u8]) -> bool {
     let said = said(member);

@@ -113,26 +113,22 @@ fn write(text: &str, ignored: &[&[String]], depth: usize, out: &mut Vec<u8>) -> 
     let text = text.trim();
     match text.as_bytes().first() {
         Some(b'{' | b'[') if depth < DEPTH => {
-            let start = out.len();
             let mut twice = false;
             let inside = Inside { ignored, depth, out, twice: &mut twice };
             let read = serde_json::Deserializer::from_str(text).deserialize_any(inside);
-            if twice {
-                return Err(SaidTwice);
-            }
-            // The text is one value already, so what cannot be read is a name without a form (half of a surrogate pair).
-            if read.is_err() {
-                out.truncate(start);
-                itself(text, out);
-            }
-            Ok(())
+            // The text is one value already, so what else cannot be read is a name that is no text (half of a surrogate pair). Two
+            // readers make two names of it, or one of two.
+            if twice || read.is_err() { Err(SaidTwice) } else { Ok(()) }
         }
         // However it was escaped, it is one string.
         Some(b'"') => {
             match serde_json::from_str::<String>(text) {
                 Ok(string) => string_to(&string, out),
-                // What has no form (half of a surrogate pair).
-                Err(_) => itself(text, out),
+                // What has no form (half of a surrogate pair) is itself, and no string's form.
+                Err(_) => {
+                    out.push(b'\'');
+                    out.extend_from_slice(text.as_bytes());
+                }
             }
             Ok(())
         }
@@ -141,12 +137,6 @@ fn write(text: &str, ignored: &[&[String]], depth: usize, out: &mut Vec<u8>) -> 
             Ok(())
         }
     }
-}
-
-/// What has no form of its own, as it was written: no string's form begins so.
-fn itself(text: &str, out: &mut Vec<u8>) {
-    out.push(b'\'');
-    out.extend_from_slice(text.as_bytes());
 }
 
 /// With its length before it: no content of a string can be taken for a part of the form.

@@ -2,14 +2,16 @@
 //!
 //! The values are the table of [`crate::status::operation`] and the rules of `flow/operation.rs`, each by hand.
 
+mod known;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Engine;
 use crate::failure::{Failure, FailureKind, NotAsked, Phase as Failing, Sent};
 use crate::flow::{
-    AttemptId, BodyFacts, Came, Consulted, CopyAction, Decision, Event, Flow, Known, Recorded, Reply,
-    RequestFacts, Step, Telling,
+    AttemptId, BodyFacts, Came, Consulted, CopyAction, Decision, Event, Flow, HeadFacts, Known, Recorded,
+    Reply, RequestFacts, Step, Telling,
 };
 use crate::health::{BreakerRules, Phase, WindowCount};
 use crate::operation::{Attention, Doubt, EvidenceKind, NotExecuted};
@@ -213,6 +215,24 @@ fn an_answer_that_breaks_off_or_is_too_large_is_unknown() {
     assert_eq!(in_flight(&engine), [0; 4]);
 }
 
+/// It is marked as what somebody else answers instead of the service, so it proves nothing of the payment.
+#[test]
+fn another_gateways_alternative_proves_nothing() {
+    for has_body in [true, false] {
+        let engine = engine_of(operations());
+        let (mut flow, _call) = forwarded(&engine, POST);
+        let head = HeadFacts { degraded: Some(Duration::ZERO), has_body, ..head(201) };
+        flow.on(Event::Head { attempt: ANSWER, head }, at(START));
+        if has_body {
+            assert!(matches!(flow.step(at(START)), Step::Collect { .. }));
+            flow.on(Event::Body { attempt: ANSWER, body: GOOD }, at(START));
+        }
+        assert_eq!(records(&mut flow), Came::Unknown(Doubt::Unmatched));
+        flow.on(durable(Telling::Unknown(Doubt::Unmatched)), at(START));
+        assert_eq!(told(&decides(flow)), (502, Some(Problem::OutcomeUnknown), None));
+    }
+}
+
 /// A 5xx that the contract may call a refusal is read like any other answer, and is a failure of the dependency all the same. What
 /// is not whole, or not what the contract names, leaves it unknown.
 #[test]
@@ -277,97 +297,6 @@ fn an_unknown_outcome_is_accepted_only_where_that_is_understood_and_true() {
         let expected = if expected.0 == 202 { ("fallback", "ledger") } else { ("failed", "none") };
         assert_eq!((words(&decision).0, words(&decision).1), expected);
     }
-}
-
-/// The same operation again, in every state: one request is counted, and the place comes back.
-#[test]
-fn who_comes_with_the_same_key_hears_what_is_known() {
-    let wait = Some(Duration::from_secs(3));
-    let cases = [
-        (Telling::InProgress, (409, Some(Problem::OperationInProgress), None), "rejected"),
-        (Telling::Unknown(Doubt::Timeout), (409, Some(Problem::OutcomeUnknown), Some(3)), "rejected"),
-        (Telling::Answered(201), (201, None, None), "normal"),
-        (Telling::Answered(402), (402, None, None), "normal"),
-        (Telling::Executed(EvidenceKind::Status), (200, None, None), "normal"),
-        (Telling::Declined(EvidenceKind::Status), (409, Some(Problem::Declined), None), "normal"),
-        (Telling::NotExecuted(NotExecuted::Dns), (409, Some(Problem::NotExecuted), None), "rejected"),
-        (Telling::NotExecuted(NotExecuted::Absent), (409, Some(Problem::NotExecuted), None), "rejected"),
-        (
-            Telling::NeedsAttention(Attention::Deadline),
-            (409, Some(Problem::NeedsAttention), None),
-            "rejected",
-        ),
-        (Telling::OtherRequest, (422, Some(Problem::KeyReused), None), "rejected"),
-    ];
-    for (telling, expected, outcome) in cases {
-        let engine = engine_of(operations());
-        let later = RequestFacts { accepts_later: true, ..POST };
-        let (mut flow, call) = forwarded(&engine, later);
-        flow.on(Event::Again { attempt: ANSWER, known: Known { telling, next_query: wait } }, at(START));
-        let decision = decides(flow);
-        assert_eq!(told(&decision), expected, "{telling:?}");
-        assert_eq!((words(&decision).0, words(&decision).1), (outcome, "ledger"));
-        assert_eq!(decision.copy, CopyAction::Keep);
-        decision.settlement.complete();
-        drop(call);
-        assert_eq!(in_flight(&engine), [0; 4]);
-        assert_eq!(counted(&engine).len(), 1);
-    }
-}
-
-#[test]
-fn a_key_that_was_used_before_says_nothing_of_the_dependency() {
-    let (engine, rules) = with_breaker();
-    let failures = rules.min_calls;
-    for _ in 0..failures {
-        let (mut flow, _call) = forwarded(&engine, POST);
-        flow.on(Event::Again { attempt: ANSWER, known: unknown() }, at(START));
-        drop(decides(flow));
-    }
-    let health = &engine.dependency(DependencyId(0)).health;
-    assert_eq!(health.phase(at(START).mono), Phase::Closed);
-    assert_eq!(health.counts(at(START).mono), WindowCount::default(), "none of them was a call");
-}
-
-fn answered(status: u16) -> Known {
-    Known { telling: Telling::Answered(status), next_query: None }
-}
-
-fn unknown() -> Known {
-    Known { telling: Telling::Unknown(Doubt::Reset), next_query: None }
-}
-
-fn with_breaker() -> (Arc<Engine>, BreakerRules) {
-    let rules = BreakerRules::default();
-    let service = Dependency { breaker: Some(rules), ..dependency(4, 0) };
-    let policy =
-        Policy { in_flight: 8, dependencies: vec![service], routes: vec![operations()], ..Policy::default() };
-    (Engine::new(policy).unwrap(), rules)
-}
-
-/// While the dependency cannot be asked, what is known is still told, and what is not known is refused without a trace.
-#[test]
-fn an_open_breaker_leaves_the_ledger_to_answer() {
-    for (known, expected) in [
-        (Consulted::Known(answered(201)), (201, None, None)),
-        (Consulted::Known(unknown()), (409, Some(Problem::OutcomeUnknown), None)),
-        (Consulted::Nothing, (503, Some(Problem::CircuitOpen), None)),
-        (Consulted::Unreadable, (503, Some(Problem::CircuitOpen), None)),
-    ] {
-        let (engine, _) = with_breaker();
-        engine.dependency(DependencyId(0)).health.force_open(at(START).mono);
-        let mut flow = begin(&engine, POST, START);
-        let Step::Consult { until } = flow.step(at(START)) else { panic!("it is not asked") };
-        assert!(until < flow.deadline().end());
-        flow.on(Event::Consulted(known), at(START));
-        assert_eq!(told(&decides(flow)), expected);
-    }
-    let (engine, _) = with_breaker();
-    engine.dependency(DependencyId(0)).health.force_open(at(START).mono);
-    let mut flow = begin(&engine, POST, START);
-    assert!(matches!(flow.step(at(START)), Step::Consult { .. }));
-    flow.on(Event::TimeUp(None), at(START));
-    assert_eq!(told(&decides(flow)).0, 503, "a ledger that does not answer has nothing to say");
 }
 
 #[test]
@@ -442,34 +371,6 @@ fn the_record_has_time_that_the_forward_has_not() {
     let Step::Record { came, until } = flow.step(at(START + 300 * MS)) else { panic!("not recorded") };
     assert_eq!(came, Came::Unknown(Doubt::Timeout));
     assert!(until == deadline.end() && call.until < until);
-}
-
-#[test]
-fn a_look_asks_nobody_but_the_authorizer_and_the_ledger() {
-    let authorizer =
-        AuthorizerRules { dependency: None, timeout: Duration::from_millis(100), origin: Origin::NONE };
-    let engine = engine_of(Route { authorizer: Some(authorizer), ..operations() });
-    for (event, expected) in [
-        (Event::Consulted(Consulted::Known(unknown())), (200, None, None)),
-        (Event::Consulted(Consulted::Known(answered(402))), (200, None, None)),
-        (Event::Consulted(Consulted::Nothing), (404, Some(Problem::NoSuchOperation), None)),
-        // Who heard that there is none would begin anew.
-        (Event::Consulted(Consulted::Unreadable), (503, Some(Problem::LedgerUnreadable), None)),
-        (Event::TimeUp(None), (503, Some(Problem::LedgerUnreadable), None)),
-    ] {
-        let mut flow = begin(&engine, LOOK, START);
-        assert!(matches!(flow.step(at(START)), Step::Authorize { .. }));
-        flow.on(Event::Authorized(crate::flow::Authorization::Allowed), at(START));
-        assert!(matches!(flow.step(at(START)), Step::Consult { .. }));
-        flow.on(event, at(START));
-        assert_eq!(told(&decides(flow)), expected);
-    }
-    // Who may not learns nothing, and the ledger is not asked.
-    let mut flow = begin(&engine, LOOK, START);
-    flow.step(at(START));
-    flow.on(Event::Authorized(crate::flow::Authorization::Denied), at(START));
-    assert_eq!(decides(flow).reply, Reply::Denied);
-    assert_eq!(engine.dependency(DependencyId(0)).in_flight.in_flight(), 0);
 }
 
 /// A preflight has no effect: it goes on as on any other route.

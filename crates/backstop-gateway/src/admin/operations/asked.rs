@@ -1,5 +1,6 @@
 //! What is asked of `/operations`: which of them, and what a person decides.
 
+use backstop::operation::member::Json;
 use backstop_engine::incident::Moment;
 use backstop_engine::operation::{Decision, OperationId, Record, State};
 use backstop_engine::time::Wall;
@@ -146,6 +147,10 @@ pub(super) fn decision(body: &[u8]) -> Result<(Decision, Resolution), String> {
         let other = other.escape_debug();
         return Err(format!("`{other}` is not known here: there are `outcome`, `by` and `reason`"));
     }
+    let once = |name: &str| Json::of(body).is_some_and(|json| json.at(&format!("/{name}")).is_some());
+    if let Some(twice) = fields.keys().find(|name| !once(name)) {
+        return Err(format!("`{twice}` stands twice: what is decided must be said once"));
+    }
     let outcome = fields.get("outcome").and_then(Value::as_str).and_then(Decision::parse);
     let outcome = outcome.ok_or("`outcome` is one of succeeded, failed and not_executed")?;
     let resolution = Resolution::new(line(&fields, "by")?, line(&fields, "reason")?);
@@ -159,8 +164,13 @@ fn line<'f>(fields: &'f Map<String, Value>, name: &str) -> Result<&'f str, Strin
             "`{name}` is missing: whoever looks at it later wants to know who decided, and why"
         ));
     };
-    let text = value.as_str().map(str::trim).filter(|text| !text.chars().any(char::is_control));
+    let text = value.as_str().map(str::trim).filter(|text| !text.chars().any(ends_a_line));
     text.ok_or_else(|| format!("`{name}` is a text of one line"))
+}
+
+/// A control character, or one of the two separators that are none and end a line all the same (Unicode, section 5.8).
+fn ends_a_line(character: char) -> bool {
+    character.is_control() || matches!(character, '\u{2028}' | '\u{2029}')
 }
 
 #[cfg(test)]

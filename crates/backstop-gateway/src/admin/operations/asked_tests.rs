@@ -106,6 +106,9 @@ fn a_decision_is_whole_or_refused() {
         r#"{"outcome":"failed","by":"ana","reason":"two\nlines"}"#,
         r#"{"outcome":"failed","by":"ana\u001b[2J","reason":"r"}"#,
         r#"{"outcome":"failed","by":"ana","reason":"r"} and more"#,
+        r#"{"outcome":"failed","outcome":"succeeded","by":"ana","reason":"r"}"#,
+        r#"{"outcome":"failed","by":"ana","\u0062y":"bob","reason":"r"}"#,
+        r#"{"outcome":"failed","by":"ana","reason":"two\u2028lines"}"#,
     ] {
         assert!(of(refused).is_err(), "{refused}");
     }

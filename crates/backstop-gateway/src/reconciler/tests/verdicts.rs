@@ -53,14 +53,19 @@ fn every_other_answer_leaves_it_unknown() {
         "HTTP/1.1 200 OK\r\ncontent-length: {}\r\ntransfer-encoding: chunked\r\n\r\n1c\r\n{paid}\r\n0\r\n\r\n",
         paid.len()
     );
+    // A cache between keeps what it was told before there was the operation.
+    let old =
+        "HTTP/1.1 404 Not Found\r\nage: 3600\r\ncontent-length: 26\r\n\r\n{\"code\":\"no_such_payment\"}";
     let moved = "HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n";
     for (reply, word) in [
         (answer(200, r#"{"key":"k1","status":"processing"}"#), "pending"),
         (answer(404, r#"{"code":"no_such_payment"}"#), "absent"),
+        (bytes(old), "old"),
         (answer(404, "<html>no such page</html>"), "unmatched"),
         (answer(200, "<html>welcome</html>"), "unmatched"),
         (answer(200, ""), "unmatched"),
-        (answer(200, r#"{"key":"k1","status":"paid","status":"declined"}"#), "unmatched"),
+        (answer(200, r#"{"key":"k1","status":"paid","status":"declined"}"#), "unnamed"),
+        (answer(200, r#"{"key":"k1","status":"refunded"}"#), "unnamed"),
         (answer(200, &large), "too_large"),
         (answer(401, ""), "credentials"),
         (answer(403, r#"{"code":"no_such_payment"}"#), "credentials"),
@@ -75,8 +80,8 @@ fn every_other_answer_leaves_it_unknown() {
         (bytes("no HTTP at all\r\n\r\n"), "protocol"),
         (bytes(""), "reset"),
     ] {
-        // That it is under way is remembered: no absence decides it any more.
-        let doubt = if word == "pending" { Doubt::Pending } else { Doubt::Timeout };
+        // That it is there is remembered: no absence decides it any more.
+        let doubt = if matches!(word, "pending" | "unnamed") { Doubt::Pending } else { Doubt::Timeout };
         assert_eq!(after(reply, word), (State::Unknown(doubt), 1), "{word}");
     }
 }
@@ -133,7 +138,7 @@ fn a_question_is_a_get_with_the_operators_credentials_on_a_connection_of_its_own
         world.pass(Duration::from_secs(1));
     }
     let expected = "GET /payments?key=k1&full=1 HTTP/1.1\r\nhost: pay.internal\r\nauthorization: Bearer ours\r\n\
-                    connection: close\r\n\r\n";
+                    connection: close\r\ncache-control: no-cache\r\n\r\n";
     for request in upstream.requests() {
         assert_eq!(request, expected);
     }

@@ -38,7 +38,7 @@ pub(super) fn check(effect: EffectView<'_>, cx: &mut Context<'_>) {
         matches_nothing(query, cx);
         for rule in &rules {
             statuses_once(rule.1, cx);
-            says_nothing(rule, cx);
+            says_nothing(rule, query.list.is_some(), cx);
             any_page(query, rule, cx);
         }
         two_meanings(&rules, cx);
@@ -124,15 +124,22 @@ fn refusal(rule: &At<RefusedTable>, cx: &mut Context<'_>) {
 }
 
 /// Answers of a status query that are about the query, not about the operation.
-fn says_nothing((list, rule, _): &Rule<'_>, cx: &mut Context<'_>) {
-    if *list == "pending" {
+fn says_nothing((kind, rule, _): &Rule<'_>, is_listed: bool, cx: &mut Context<'_>) {
+    if *kind == "pending" {
         return;
     }
     for status in statuses(rule) {
         let number = status.value.0;
-        if matches!(number, 401 | 403 | 407 | 408 | 425 | 429 | 500..) {
+        if matches!(number, ..200 | 206 | 300..=399 | 401 | 403 | 407 | 408 | 425 | 429 | 500..) {
             let message = format!("{number} is about the query, and says nothing of the operation");
             no_proof(status, message, "leave it out: it is asked for again", cx);
+        } else if *kind == "succeeded" && number >= 400 {
+            let message = format!("{number} does not show that there is such an operation");
+            no_proof(status, message, "leave it out: it is asked for again", cx);
+        } else if is_listed && *kind == "absent" && number == 200 {
+            let message =
+                "200 is a list here, and only an empty one says that there is no such operation".to_owned();
+            no_proof(status, message, "leave it out: an empty list counts without a rule", cx);
         }
     }
 }
