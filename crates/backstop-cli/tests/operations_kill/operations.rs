@@ -92,7 +92,6 @@ fn are_found_out(report: &Report, lost: &BTreeSet<String>, payments: &Payments, 
     let left: Vec<&&str> = made.difference(&found).filter(|key| !people.contains(**key)).collect();
     assert_eq!(left, [&""; 0], "{report:#?}");
     let known = made.intersection(&found).count();
-    println!("{known} of {} lost answers were found out", made.len());
     assert!(2 * known >= made.len(), "{known} of {}", made.len());
     assert!(made.len() >= least, "{} were made", made.len());
 }
