@@ -79,9 +79,10 @@ fn trouble(payments: &Payments, keys: std::ops::Range<u64>) -> BTreeSet<String> 
     lost
 }
 
-/// Of the payments whose answer was lost so many at least were made. Half of them at least were found out by their status, and every
-/// other one is a person's: its time for verification was over while the gateway was killed again and again.
-fn are_found_out(report: &Report, lost: &BTreeSet<String>, payments: &Payments, least: usize) {
+/// Of the payments whose answer was lost so many at least were made. All of them were found out by their status, where the loop is no
+/// longer than usually. Where it is, the eight seconds of some are over while the gateway is killed again and again: those are a
+/// person's, and half at least were found out.
+fn are_found_out(report: &Report, lost: &BTreeSet<String>, payments: &Payments, least: usize, is_long: bool) {
     let found = report.ended("succeeded", "status");
     let people: BTreeSet<&str> = ["deadline", "absent", "pending"]
         .into_iter()
@@ -89,7 +90,8 @@ fn are_found_out(report: &Report, lost: &BTreeSet<String>, payments: &Payments, 
         .collect();
     let made: BTreeSet<&str> =
         lost.iter().map(String::as_str).filter(|key| payments.effects_of(key) == 1).collect();
-    let left: Vec<&&str> = made.difference(&found).filter(|key| !people.contains(**key)).collect();
+    let may_be_left = |key: &&&str| is_long && people.contains(**key);
+    let left: Vec<&&str> = made.difference(&found).filter(|key| !may_be_left(key)).collect();
     assert_eq!(left, [&""; 0], "{report:#?}");
     let known = made.intersection(&found).count();
     assert!(2 * known >= made.len(), "{known} of {}", made.len());
@@ -109,7 +111,7 @@ fn killed_at_random_nothing_happens_twice_and_nobody_is_told_otherwise() {
         assert!(report.cut >= kills as u64, "each kill met somebody: {} of {kills}", report.cut);
         assert_eq!(report.broken(), BTreeSet::new(), "{report:#?}");
         assert!(payments.counts().effects_in_all() >= 20);
-        are_found_out(&report, &lost, &payments, kills.min(40));
+        are_found_out(&report, &lost, &payments, kills.min(40), kills > 40);
     });
 }
 
@@ -131,7 +133,7 @@ fn killed_at_every_moment_nothing_happens_twice_and_nobody_is_told_otherwise() {
         assert!(report.cut >= heard, "each kill met somebody: {} of {heard}", report.cut);
         assert_eq!(report.broken(), BTreeSet::new(), "{report:#?}");
         assert!(payments.counts().effects_in_all() >= 20);
-        are_found_out(&report, &lost, &payments, count);
+        are_found_out(&report, &lost, &payments, count, times > 3);
     });
 }
 
