@@ -9,6 +9,7 @@
 //! only limits, counters and copies are shared, none of them behind a lock that all requests take.
 
 mod admin;
+mod assembly;
 mod authorizer;
 mod breakers;
 #[cfg(feature = "redis")]
@@ -40,6 +41,7 @@ mod reconciler;
 mod router;
 mod stack;
 mod state;
+mod steps;
 mod strict;
 mod taken;
 mod tallies;

@@ -35,6 +35,7 @@ use crate::max_forwards::{self, Reach};
 use crate::operations::{self, Operations};
 use crate::parts::PartRules;
 use crate::router::{Found, Router};
+use crate::steps;
 use crate::strict::{self, Fault, passes_for};
 use crate::tallies::Tallies;
 use crate::target::origin_form;
@@ -66,6 +67,8 @@ pub(crate) struct Shared {
     pub(crate) trusted: Vec<backstop_policy::IpRange>,
     pub(crate) tallies: Tallies,
     pub(crate) decisions: Decisions,
+    /// What the steps of requests are called after.
+    pub(crate) words: steps::Words,
 }
 
 /// One route, ready to forward.
@@ -133,8 +136,22 @@ impl Thread {
     }
 }
 
-/// Answers one request.
+/// Answers one request, and tells a trusted caller how if asked.
 pub(crate) async fn handle(
+    thread: &Rc<Thread>,
+    peer: SocketAddr,
+    client: Option<&interim::Writer>,
+    mut request: Request<Incoming>,
+) -> Response<ReplyContent> {
+    let recorder = steps::wanted(&thread.shared, peer, &mut request);
+    let mut response = answer(thread, peer, client, request).await;
+    if let Some(recorder) = &recorder {
+        steps::tell(&thread.shared, recorder, &mut response);
+    }
+    response
+}
+
+async fn answer(
     thread: &Rc<Thread>,
     peer: SocketAddr,
     client: Option<&interim::Writer>,
