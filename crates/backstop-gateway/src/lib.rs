@@ -26,6 +26,7 @@ mod cors;
 mod crew;
 mod disk;
 mod edits;
+mod explain;
 mod forward;
 mod gateway;
 mod hop;
@@ -55,7 +56,12 @@ mod withdraws;
 mod worker;
 
 pub use authorizer::CannotAsk;
+pub use explain::{
+    Answer, BreakerIs, CacheDoes, Call, CannotExplain, Earlier, Explanation, Happens, Line, Matched,
+    NotUnderstood, Question, TimeLimit, Way, explain, written,
+};
 pub use gateway::{BindError, Bound, Gateway};
 pub use operations::{KeyError, LedgerUnusable};
 pub use probe::CannotProbe;
 pub use reconciler::CannotFollow;
+pub use steps::{Step, Told};

@@ -82,7 +82,8 @@ pub(crate) fn wanted<B>(shared: &Shared, peer: SocketAddr, request: &mut Request
     if !fields::asks_to_explain(request.headers()) || !is_trusted() {
         return None;
     }
-    let recorder = Recorder::default();
+    // Whoever explains has brought one.
+    let recorder = request.extensions().get::<Recorder>().cloned().unwrap_or_default();
     request.extensions_mut().insert(recorder.clone());
     Some(recorder)
 }
@@ -151,4 +152,56 @@ fn item(words: &Words, engine: &Engine, walk: &Walk, step: &Step, is_alone: bool
 /// No number may have more than fifteen digits (RFC 9651 section 3.3.1).
 fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX).min(999_999_999_999_999)
+}
+
+#[cfg(test)]
+mod tests {
+    use backstop_engine::flow::{Note, TraceEntry};
+    use backstop_engine::policy::RouteId;
+    use backstop_engine::time::Mono;
+
+    use super::*;
+
+    const POLICY: &str = r#"
+[gateway]
+listen = "127.0.0.1:0"
+in_flight = 10
+[dependency.catalog]
+url = "http://127.0.0.1:1"
+[route.all.direct]
+match = "*"
+dependency = "catalog"
+deadline = "1s"
+in_flight = 10
+"#;
+
+    fn told(steps: u64) -> String {
+        let loaded = backstop_policy::parse(POLICY, "policy.toml", &backstop_policy::NoFiles).unwrap();
+        let words = Words::new(&loaded.dependencies, &loaded.sources);
+        let rule = loaded.policy.routes[0].origins.in_flight;
+        let engine = Engine::new(loaded.policy).unwrap();
+        let entry = |number| TraceEntry { at: Mono::from_ns(number * 1_500), note: Note::Admitted, rule };
+        let entries = (0..steps).map(entry).collect();
+        let begun = Mono::from_ns(0);
+        let walk = Walk { route: RouteId(0), role: Role::Request, begun, entries, has_decided: true };
+        field(&words, &engine, &[walk])
+    }
+
+    /// By hand: the line of `in_flight` above, and 1.5 and 3 µs.
+    #[test]
+    fn a_step_says_its_moment_and_the_policys_line() {
+        assert_eq!(told(3), "admitted;at=0;line=11, admitted;at=1;line=11, admitted;at=3;line=11");
+    }
+
+    #[test]
+    fn steps_are_bounded_and_say_what_is_left_out() {
+        let whole = told(100);
+        assert!(!whole.contains("left_out") && whole.matches("admitted").count() == 100, "{whole}");
+        let text = told(1_000);
+        assert!(text.len() <= STEPS_BYTES, "{}", text.len());
+        let (_, left_out) = text.rsplit_once(", left_out;steps=").unwrap();
+        let left_out: usize = left_out.parse().unwrap();
+        assert_eq!(text.matches("admitted").count() + left_out, 1_000);
+        assert!(left_out > 0);
+    }
 }

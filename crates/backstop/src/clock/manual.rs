@@ -54,10 +54,11 @@ impl ManualClock {
         });
     }
 
-    /// The earliest moment that anybody sleeps until; `None` if nobody does. Whoever moves the clock there lets time pass as
-    /// it would, with nothing left out.
+    /// The earliest moment to come that anybody sleeps until; `None` if nobody does. Whoever moves the clock there lets time
+    /// pass as it would, with nothing left out.
     pub fn next_wake(&self) -> Option<Mono> {
-        self.sleepers().until.values().min().copied()
+        let now = self.now().mono;
+        self.sleepers().until.values().filter(|until| **until > now).min().copied()
     }
 
     /// Somebody sleeps until a moment: they get a number, unless they have one.
