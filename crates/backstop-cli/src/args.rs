@@ -1,11 +1,13 @@
 //! What can be said on the command line, and nothing of what is done about it.
 
+mod explain;
 mod operations;
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+pub(crate) use explain::{Caller, Explain};
 pub(crate) use operations::{List, Operations, Port, Resolve, Show};
 
 /// Answers with what was accepted beforehand while something that an HTTP API depends on is broken.
@@ -22,6 +24,8 @@ pub(crate) enum Command {
     Run(Run),
     /// Says everything that is wrong with a policy, and what is risky about it
     Check(Check),
+    /// Says what a request would get, step by step, and which line of the policy decides it. Nothing is asked or written
+    Explain(Box<Explain>),
     /// Plays an incident on this machine: a small shop, its failing product service, and what clients get
     Demo(Demo),
     /// The ledger of operations that must happen once

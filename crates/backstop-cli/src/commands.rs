@@ -2,6 +2,7 @@
 
 mod check;
 mod demo;
+mod explain;
 mod ledger;
 mod operations;
 mod run;
@@ -16,6 +17,7 @@ pub(crate) fn dispatch(arguments: Arguments) -> Exit {
     match arguments.command {
         Command::Run(arguments) => run::run(&arguments, printer),
         Command::Check(arguments) => check::check(&arguments, printer),
+        Command::Explain(arguments) => explain::explain(&arguments, printer),
         Command::Demo(arguments) => demo::demo(&arguments, printer),
         Command::Ledger(arguments) => ledger::ledger(&arguments, printer),
         Command::Operations(arguments) => operations::operations(&arguments, printer),

@@ -73,7 +73,7 @@ pub use authorize::Authorization;
 pub use operation::{Came, Consulted, Known, Recorded, Telling};
 pub use settle::{Account, CopyAction, Decision, HandedOver, Reply, Settlement, Streaming};
 pub use step::{Attempt, AttemptId, BodyFacts, Cached, ClientFault, Event, Filled, HeadFacts, Places, Step};
-pub use trace::{Note, Trace, TraceEntry};
+pub use trace::{Brought, Note, Trace, TraceEntry};
 
 /// What is known of a request when it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -367,6 +367,11 @@ impl Flow {
         self.deadline
     }
 
+    /// The steps so far; none once it has decided, for then they are the decision's.
+    pub const fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
     /// 64 further random bits, drawn from the entropy that the flow was given.
     pub fn draw(&mut self) -> u64 {
         self.entropy.bits()
@@ -457,7 +462,7 @@ impl Drop for Flow {
 }
 
 /// What part of the deadline is kept for what comes after the attempt.
-fn reserve(class: &RouteClass, total: Duration) -> Duration {
+pub fn reserve(class: &RouteClass, total: Duration) -> Duration {
     match class {
         RouteClass::Direct(_) | RouteClass::Composed(_) | RouteClass::Guarded => Duration::ZERO,
         RouteClass::CachedRead(cached) if !cached.local_copy => Duration::ZERO,

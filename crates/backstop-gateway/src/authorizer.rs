@@ -23,7 +23,7 @@ use crate::strict::passes_for;
 use crate::upstream::Lane;
 
 pub(crate) use asked::Asked;
-pub(crate) use tokens::{Fetch, Tokens, fetch};
+pub(crate) use tokens::{Assumed, Fetch, Tokens, fetch};
 
 /// Who says whether callers may.
 #[derive(Debug)]
@@ -102,6 +102,13 @@ impl Authorizer {
                 tokens.verify(head).await
             }
             _ => Verdict::Unclear,
+        }
+    }
+
+    /// From now on every token comes to this, in an explanation.
+    pub(crate) const fn assume(&mut self, assumed: Assumed) {
+        if let Self::Tokens(tokens) = self {
+            tokens.assume(assumed);
         }
     }
 

@@ -12,6 +12,7 @@ use backstop_store::CopyKey;
 use http::HeaderMap;
 
 use crate::cache::{Cache, CacheError, CacheSettings as Settings, Cached, Lane};
+use crate::explain::Told;
 use crate::upstream::Address;
 
 /// Every cache of a policy.
@@ -43,15 +44,25 @@ impl Caches {
         let entropy = |cache: &Cache| {
             std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), cache.counts().opened)
         };
-        Lanes(self.0.iter().map(|cache| cache.lane(entropy(cache))).collect())
+        Lanes::Real(self.0.iter().map(|cache| cache.lane(entropy(cache))).collect())
     }
 }
 
 /// One thread's ways to the caches.
 #[derive(Debug)]
-pub(crate) struct Lanes(Vec<Lane>);
+pub(crate) enum Lanes {
+    /// Over the system's network.
+    Real(Vec<Lane>),
+    /// To one that does what it is told.
+    Told(Arc<Told>),
+}
 
 impl Lanes {
+    /// To one that does what it is told.
+    pub(crate) fn told(told: Arc<Told>) -> Self {
+        Self::Told(told)
+    }
+
     /// What a cache has for a read.
     pub(crate) async fn cached(
         &self,
@@ -60,7 +71,11 @@ impl Lanes {
         request: &HeaderMap,
         until: Mono,
     ) -> CacheAnswer {
-        let Some(lane) = self.0.get(usize::from(cache.0)) else { return CacheAnswer::NotAsked };
+        let lanes = match self {
+            Self::Real(lanes) => lanes,
+            Self::Told(told) => return told.cached(cache, key, request),
+        };
+        let Some(lane) = lanes.get(usize::from(cache.0)) else { return CacheAnswer::NotAsked };
         match lane.get_copy(key, request, until).await {
             Ok(Cached::Hit(copy)) => CacheAnswer::Copy(copy),
             Ok(Cached::Absent | Cached::OtherVariant | Cached::Damaged) => CacheAnswer::Miss,
@@ -78,7 +93,11 @@ impl Lanes {
         if engine.cache(rules.cache).health.refuses(now, true).is_some() {
             return;
         }
-        let Some(lane) = self.0.get(usize::from(rules.cache.0)) else { return };
+        let lanes = match self {
+            Self::Real(lanes) => lanes,
+            Self::Told(told) => return told.keep(done),
+        };
+        let Some(lane) = lanes.get(usize::from(rules.cache.0)) else { return };
         let until = now.after(rules.timeout);
         let _counted = match done {
             ForCache::Put(key, copy) => lane.set_copy(&key, &copy, rules.ttl, until).await,

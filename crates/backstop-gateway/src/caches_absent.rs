@@ -11,6 +11,8 @@ use backstop_policy::CacheSettings;
 use backstop_store::CopyKey;
 use http::HeaderMap;
 
+use crate::explain::Told;
+
 /// None.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Caches;
@@ -30,6 +32,10 @@ impl Caches {
 pub(crate) struct Lanes;
 
 impl Lanes {
+    pub(crate) fn told(_: Arc<Told>) -> Self {
+        Self
+    }
+
     pub(crate) async fn cached(&self, _: CacheId, _: &CopyKey, _: &HeaderMap, _: Mono) -> CacheAnswer {
         CacheAnswer::NotAsked
     }

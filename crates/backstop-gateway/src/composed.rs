@@ -75,7 +75,7 @@ pub(crate) async fn answer(thread: &Rc<Thread>, mut whole: Whole<'_>) -> Respons
         make_ready(&thread.shared, whole.route, &mut own, whole.peer, false, PathParameters::default());
     let authorize =
         async |attempt, progress: &Progress| thread.authorize(whole.route.id, attempt, &own, progress).await;
-    let mut response = compose(&whole.route.protected, asked, entropy, authorize, ask).await;
+    let mut response = compose(&whole.route.protected, asked, &own.extensions, entropy, authorize, ask).await;
     dress(&thread.shared, whole.route, &mut response);
     if whole.has_content && version < Version::HTTP_2 {
         // What is left of the request is not read: the connection cannot be used for another one.

@@ -23,6 +23,7 @@ use tokio::sync::oneshot;
 use crate::client_body::RequestContent;
 use crate::hop;
 use crate::stack::Thread;
+use crate::steps::BACKSTOP_STEPS;
 use crate::strict::{is_disguised, is_forwarding};
 use crate::target::Prefix;
 use crate::trailers::{self, Ruled};
@@ -227,6 +228,8 @@ impl Upstream<RequestContent> for Forward<'_> {
         // Only after content in chunks there can be more fields (RFC 9112 section 7.1.2).
         let is_chunked = response.headers().contains_key(TRANSFER_ENCODING);
         let named = hop::strip(response.headers_mut());
+        // To a gateway behind this one we may be a trusted caller; our own caller need not be one.
+        response.headers_mut().remove(BACKSTOP_STEPS);
         let edits =
             self.thread.shared.routes.get(usize::from(self.route.0)).map(|route| &route.response_edits);
         let rules = edits.filter(|_| is_chunked).map(|edits| trailers::Rules::new(named, edits));

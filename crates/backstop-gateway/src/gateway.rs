@@ -9,39 +9,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backstop::clock::Clock;
-use backstop::fields::Speaker;
 use backstop::{Backstop, SetupError};
-use backstop_engine::engine::{Engine, RouteState};
-use backstop_engine::policy::{KeyPart, Mode, RouteClass, RouteId};
-use backstop_policy::{AuthorizerSettings, DependencySettings, HostHeader, Loaded, RouteSettings};
+use backstop_policy::{DependencySettings, Loaded};
 use backstop_store::{Copies, OpenReport, StoreOptions};
-use http::HeaderName;
-use http::header::ACCEPT_LANGUAGE;
 use tokio::sync::watch;
 
 use crate::admin::Admin;
-use crate::authorizer::{self, Authorizer, CannotAsk, Fetch, identities};
+use crate::assembly::Assembly;
+use crate::authorizer::{Authorizer, CannotAsk, Fetch};
 use crate::caches::Caches;
 use crate::client_body::RequestContent;
 use crate::connection::ConnectionLimits;
-use crate::cors::Cors;
 use crate::crew::Crew;
 use crate::disk;
-use crate::edits::Edits;
-use crate::forward::{self, own_host, sent_host};
-use crate::log::Decisions;
-use crate::observe;
+use crate::forward::sent_host;
 use crate::operations::{self, LedgerUnusable, Operations};
-use crate::parts::PartRules;
 use crate::probe::{CannotProbe, Probe};
 use crate::reconciler::{self, CannotFollow, Reconciler};
-use crate::router::{RouteConflict, Router};
-use crate::stack::{RouteStack, Shared};
+use crate::router::RouteConflict;
+use crate::stack::Shared;
 use crate::state::State;
-use crate::tallies::Tallies;
-use crate::upstream::{Address, Pool, Settings};
-use crate::via::pseudonym;
-use crate::withdraws::withdraws;
+use crate::upstream::{Network, Pool};
 use crate::worker::{Stage, Worker};
 
 /// A gateway whose ports are bound and whose copies are open, not yet serving.
@@ -112,8 +100,6 @@ pub enum BindError {
 const TICK: Duration = Duration::from_secs(1);
 /// How long a stop waits for queued copies to reach the disk.
 const CLOSE_STORE: Duration = Duration::from_secs(2);
-/// Connections to a dependency of observed routes: more than one process can open, and no bound of theirs.
-const MOST_OBSERVED: u32 = 1 << 20;
 /// How often a stop looks whether the requests under way are done.
 const DRAIN_STEP: Duration = Duration::from_millis(10);
 
@@ -123,62 +109,30 @@ impl Gateway {
     /// # Errors
     /// An address that cannot be bound, or a policy that cannot be run.
     pub fn bind(loaded: Loaded, clock: Clock) -> Result<Self, BindError> {
-        let Loaded { policy, gateway, store, dependencies, authorizers, caches, routes, sources, .. } =
-            loaded;
-        if cfg!(not(feature = "redis"))
-            && let Some(cache) = caches.first()
-        {
-            return Err(BindError::NoCaches { cache: cache.name.clone() });
-        }
+        no_caches(&loaded)?;
+        let Loaded { gateway, store, dependencies, routes, .. } = &loaded;
         let listeners =
             gateway.listen.iter().map(|address| listen(*address)).collect::<Result<Vec<_>, _>>()?;
         let admin = listen(gateway.admin)?;
-        let (copies, report) = open_copies(&store, &policy, &clock);
-        let speaker = Speaker { name: gateway.name.clone(), is_gateway: true };
-        let backstop = Backstop::new(policy, clock.clone(), copies, speaker)?;
-        backstop.set_buffer_memory(gateway.buffer_memory);
-        let state = State::open(&store, backstop.engine(), &clock, &dependencies);
+        let (copies, report) = open_copies(store, &loaded.policy, &clock);
         let open = |_| operations::open(Path::new(&*store.path), clock.now()).map(Arc::new);
         let operations = store.ledger.map(open).transpose()?;
+        let assembly = Assembly::new(&loaded, &clock, copies, operations.clone(), |_| Network::System)?;
+        let Assembly { backstop, shared, pools, caches } = assembly;
+        let state = State::open(store, backstop.engine(), &clock, dependencies);
         let follow = |operations: &Arc<Operations>| {
-            let followed = reconciler::followed(backstop.engine(), &routes, &dependencies)?;
+            let followed = reconciler::followed(backstop.engine(), routes, dependencies)?;
             reconciler::Settings::new(Arc::clone(operations), followed, gateway.webhook.as_ref(), &clock)
         };
         let reconciler = operations.as_ref().map(follow).transpose()?;
-        let router = Router::new(&routes)?;
-        let pools = dependencies.iter().map(|asked| pool(asked, backstop.engine(), &clock)).collect();
-        let caches = Caches::new(&caches, &clock);
-        let hosts: Vec<(HostHeader, String)> =
-            dependencies.iter().map(|dependency| (dependency.host.clone(), own_host(dependency))).collect();
-        let route_stacks = routes
-            .iter()
-            .map(|route| route_stack(&backstop, route, &routes, &hosts, &dependencies, &authorizers))
-            .collect::<Result<Vec<_>, SetupError>>()?;
         let reply_time = gateway.limits.route.reply_time;
-        let head_bytes = usize::try_from(gateway.limits.head_bytes).unwrap_or(usize::MAX);
-        let shared = Shared {
-            name: gateway.name.clone(),
-            head_bytes,
-            via: pseudonym(&gateway.name),
-            clock,
-            engine: Arc::clone(backstop.engine()),
-            router,
-            decisions: Decisions::new(sources, route_stacks.len()),
-            observed: observe::Counts::new(route_stacks.len()),
-            routes: route_stacks,
-            hosts: hosts.iter().map(|(host, own)| forward::Rules::new(None, host, own)).collect(),
-            authorizers: authorizer::ready(&authorizers, &hosts, backstop.clock())?,
-            operations: operations.clone(),
-            looks: Arc::new(backstop_engine::admission::Limit::new(operations::LOOKS)),
-            trusted: gateway.trusted.clone(),
-            tallies: Tallies::default(),
-        };
+        let head_bytes = shared.head_bytes;
         Ok(Self {
             backstop,
-            shared: Arc::new(shared),
+            shared,
             pools,
             caches,
-            probes: probes(&dependencies)?,
+            probes: probes(dependencies)?,
             listeners,
             admin,
             threads: gateway.threads.map_or_else(cores, usize::from),
@@ -393,37 +347,6 @@ fn open_copies(
     Copies::open(options, clock.now())
 }
 
-fn pool(dependency: &DependencySettings, engine: &Engine, clock: &Clock) -> Pool<RequestContent> {
-    let addresses =
-        dependency.addresses.iter().map(|address| Address::new(&address.host, address.port)).collect();
-    // Requests that are only observed are forwarded however many there are. Those of other routes are still bounded by their
-    // places at the dependency.
-    let is_observed =
-        |route: &RouteState| route.rules.mode == Mode::Observe && route.rules.dependency == dependency.id;
-    let connections =
-        if engine.routes().iter().any(is_observed) { MOST_OBSERVED } else { dependency.connections };
-    let settings =
-        Settings { idle: dependency.idle, ..Settings::new(addresses, connections, dependency.connect) };
-    Pool::new(settings, clock.clone())
-}
-
-/// The fields by which copies of a route, or its prepared answers, are told apart.
-fn keyed(class: &RouteClass) -> Arc<[HeaderName]> {
-    let parts = class.read().into_iter().flat_map(|read| &read.key);
-    let name = |part: &KeyPart| match part {
-        KeyPart::Header(name) => HeaderName::from_bytes(name.as_bytes()).ok(),
-        KeyPart::Path(_) | KeyPart::Language | KeyPart::Principal | KeyPart::Query(_) => None,
-    };
-    let languages = match class {
-        RouteClass::Optional(optional) => &optional.languages[..],
-        _ => class.read().map_or(&[][..], |read| &read.languages),
-    };
-    let language = (!languages.is_empty()).then_some(ACCEPT_LANGUAGE);
-    let of_effect = class.effect().into_iter().flat_map(operations::fields);
-    let of_effect = of_effect.filter_map(|name| HeaderName::from_bytes(name.as_bytes()).ok());
-    parts.filter_map(name).chain(language).chain(of_effect).collect()
-}
-
 /// What the dependencies that name a probe are probed with.
 fn probes(dependencies: &[DependencySettings]) -> Result<Vec<Probe>, CannotProbe> {
     let probe = |dependency: &DependencySettings| {
@@ -433,50 +356,12 @@ fn probes(dependencies: &[DependencySettings]) -> Result<Vec<Probe>, CannotProbe
     dependencies.iter().filter_map(probe).collect()
 }
 
-fn route_stack(
-    backstop: &Backstop,
-    route: &RouteSettings,
-    all: &[RouteSettings],
-    hosts: &[(HostHeader, String)],
-    dependencies: &[DependencySettings],
-    authorizers: &[AuthorizerSettings],
-) -> Result<RouteStack, SetupError> {
-    let id: RouteId = route.id;
-    let dependency = usize::from(backstop.engine().route(id).rules.dependency.0);
-    let (host, own_host) = hosts.get(dependency).cloned().unwrap_or_default();
-    let rules = &backstop.engine().route(id).rules;
-    let behind = route.authorizer.and_then(|index| {
-        let settings = authorizers.get(index)?;
-        let asked = usize::from(settings.dependency.0);
-        Some(authorizer::word(settings, &dependencies.get(asked)?.addresses, hosts.get(asked)?))
-    });
-    Ok(RouteStack {
-        id,
-        protected: backstop.route_by_id(
-            id,
-            withdraws(route, all),
-            &makes_a_copy(route, &host, behind.as_deref()),
-        )?,
-        dependency,
-        limits: route.limits,
-        forward: forward::Rules::new(route.strip_prefix.as_deref(), &host, &own_host),
-        // Who asks is told by an authorizer alone, on every route.
-        request_edits: Arc::new(Edits::new(&route.request_headers).and_remove(&identities(authorizers))),
-        keyed: keyed(&rules.class),
-        is_principals: rules.class.read().is_some_and(|read| read.key.contains(&KeyPart::Principal)),
-        ignore_cookie: route.ignore_cookie,
-        authorizer: route.authorizer,
-        cors: route.cors.as_ref().map(Cors::new),
-        is_read: rules.class.read().is_some(),
-        response_edits: Arc::new(Edits::new(&route.response_headers)),
-        parts: route.parts.iter().map(PartRules::new).collect(),
-    })
-}
-
-/// What the dependency is asked, beyond what the client asked: another question has other copies. And who said that its caller
-/// may: another authorizer's principal of the same name is another one.
-fn makes_a_copy(route: &RouteSettings, host: &HostHeader, behind: Option<&str>) -> String {
-    format!("{:?}", (host, &route.strip_prefix, &route.request_headers, route.ignore_cookie, behind))
+/// This build can ask every cache that the policy names.
+pub(crate) fn no_caches(loaded: &Loaded) -> Result<(), BindError> {
+    match loaded.caches.first() {
+        Some(cache) if cfg!(not(feature = "redis")) => Err(BindError::NoCaches { cache: cache.name.clone() }),
+        _ => Ok(()),
+    }
 }
 
 async fn keep_house(backstop: Backstop, pools: Vec<Pool<RequestContent>>, mut disk: disk::Watch) {

@@ -9,6 +9,7 @@
 //! only limits, counters and copies are shared, none of them behind a lock that all requests take.
 
 mod admin;
+mod assembly;
 mod authorizer;
 mod breakers;
 #[cfg(feature = "redis")]
@@ -25,6 +26,7 @@ mod cors;
 mod crew;
 mod disk;
 mod edits;
+mod explain;
 mod forward;
 mod gateway;
 mod hop;
@@ -41,6 +43,7 @@ mod reconciler;
 mod router;
 mod stack;
 mod state;
+mod steps;
 mod strict;
 mod taken;
 mod tallies;
@@ -54,7 +57,12 @@ mod withdraws;
 mod worker;
 
 pub use authorizer::CannotAsk;
+pub use explain::{
+    Answer, BreakerIs, CacheDoes, Call, CannotExplain, Earlier, Explanation, Happens, Line, Matched,
+    NotUnderstood, Question, TimeLimit, Way, explain, written,
+};
 pub use gateway::{BindError, Bound, Gateway};
 pub use operations::{KeyError, LedgerUnusable};
 pub use probe::CannotProbe;
 pub use reconciler::CannotFollow;
+pub use steps::{Step, Told};

@@ -36,6 +36,7 @@ use crate::observe::{self, Observed, Passed};
 use crate::operations::{self, Operations};
 use crate::parts::PartRules;
 use crate::router::{Found, Router};
+use crate::steps;
 use crate::strict::{self, Fault, passes_for};
 use crate::tallies::Tallies;
 use crate::target::origin_form;
@@ -69,6 +70,8 @@ pub(crate) struct Shared {
     pub(crate) decisions: Decisions,
     /// What really came of requests that were only observed.
     pub(crate) observed: observe::Counts,
+    /// What the steps of requests are called after.
+    pub(crate) words: steps::Words,
 }
 
 /// One route, ready to forward.
@@ -101,7 +104,7 @@ pub(crate) struct Thread {
     pub(crate) lanes: Vec<Lane<RequestContent>>,
     /// And to each cache.
     pub(crate) caches: Lanes,
-    pub(crate) entropy: std::hash::RandomState,
+    pub(crate) draws: Draws,
     /// Requests and fills begun.
     pub(crate) begun: Cell<u64>,
 }
@@ -132,12 +135,45 @@ impl Thread {
 
     /// 64 bits for one call of the engine: of a request or a fill, by its number, or of one of its parts.
     pub(crate) fn entropy(&self, number: u64, part: u64) -> u64 {
-        std::hash::BuildHasher::hash_one(&self.entropy, (number, part))
+        self.draws.bits(number, part)
     }
 }
 
-/// Answers one request.
+/// Where a thread's random bits come from.
+#[derive(Debug)]
+pub(crate) enum Draws {
+    /// From a secret that the thread drew when it started.
+    Secret(std::hash::RandomState),
+    /// From the numbers alone: what is explained twice is explained alike.
+    Known,
+}
+
+impl Draws {
+    fn bits(&self, number: u64, part: u64) -> u64 {
+        use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+        match self {
+            Self::Secret(secret) => secret.hash_one((number, part)),
+            Self::Known => BuildHasherDefault::<DefaultHasher>::default().hash_one((number, part)),
+        }
+    }
+}
+
+/// Answers one request, and tells a trusted caller how if asked.
 pub(crate) async fn handle(
+    thread: &Rc<Thread>,
+    peer: SocketAddr,
+    client: Option<&interim::Writer>,
+    mut request: Request<Incoming>,
+) -> Response<ReplyContent> {
+    let recorder = steps::wanted(&thread.shared, peer, &mut request);
+    let mut response = answer(thread, peer, client, request).await;
+    if let Some(recorder) = &recorder {
+        steps::tell(&thread.shared, recorder, &mut response);
+    }
+    response
+}
+
+async fn answer(
     thread: &Rc<Thread>,
     peer: SocketAddr,
     client: Option<&interim::Writer>,

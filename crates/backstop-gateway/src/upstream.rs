@@ -21,7 +21,7 @@
 //!    dependency's failure.
 //!
 //! The files: what is decided by the operator ([`Settings`]), how many there may be (`places`), which one is taken
-//! (`pool`), how it comes about (`checkout`, `resolve`), what happens on it (`exchange`, `upload`), who has it (`lease`,
+//! (`pool`), how it comes about (`checkout`, `resolve`, `network`), what happens on it (`exchange`, `upload`), who has it (`lease`,
 //! `abandon`, `answer`), what is counted ([`Counts`]). Only `exchange` knows the HTTP/1.1 implementation.
 
 mod abandon;
@@ -30,6 +30,7 @@ pub(crate) mod checkout;
 mod counts;
 mod exchange;
 mod lease;
+mod network;
 mod places;
 mod pool;
 pub(crate) mod resolve;
@@ -55,6 +56,7 @@ use crate::tasks::Tasks;
 pub use answer::AnswerBody;
 pub use counts::{AddressCounts, Closed, Counts, Durations, Timed};
 pub use exchange::Interim;
+pub use network::{Connecting, Network, Script, Stream};
 pub use settings::{Address, Settings};
 pub use upload::{ClientBody, RequestBody};
 

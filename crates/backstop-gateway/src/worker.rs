@@ -19,7 +19,7 @@ use crate::caches::Caches;
 use crate::client_body::RequestContent;
 use crate::connection::{ConnectionLimits, Open, serve};
 use crate::probe::{self, Probe};
-use crate::stack::{Shared, Thread};
+use crate::stack::{Draws, Shared, Thread};
 use crate::upstream::Pool;
 
 /// What a worker is given.
@@ -65,7 +65,7 @@ impl Worker {
             lanes: self.pools.iter().map(Pool::lane).collect(),
             shared: Arc::clone(&self.shared),
             caches: self.caches.lanes(),
-            entropy: std::hash::RandomState::new(),
+            draws: Draws::Secret(std::hash::RandomState::new()),
             begun: Cell::new(0),
         });
         for probe in std::mem::take(&mut self.probes) {

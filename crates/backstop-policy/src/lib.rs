@@ -61,3 +61,5 @@ pub use settings::{
     StoreSettings, Template, TokenAlgorithm, TokenSettings, WebhookSettings,
 };
 pub use source::{Disk, FileSource, NoFiles, Source, SourceMap};
+pub use suggest::closest;
+pub use value::duration;

@@ -1,7 +1,7 @@
 //! "Did you mean": the closest of several known words.
 
 /// The known word that was probably meant: at most a third of its letters differ.
-pub(crate) fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
         .map(|candidate| (distance(word, candidate), candidate))

@@ -33,6 +33,24 @@ fn memory_keeps_the_ledgers_contract() {
     ledger_contract(&mut Memory::default());
 }
 
+struct AtOnce;
+
+impl LedgerBackend for AtOnce {
+    fn fresh(&mut self, _now: Now) -> Box<dyn Ledger> {
+        let rows = Box::new(MemoryRows::default());
+        Box::new(ThreadLedger::at_once(rows, LedgerOptions::default()).unwrap())
+    }
+
+    fn again(&mut self, _now: Now) -> Option<Box<dyn Ledger>> {
+        None
+    }
+}
+
+#[test]
+fn a_ledger_without_a_thread_keeps_the_ledgers_contract() {
+    ledger_contract(&mut AtOnce);
+}
+
 #[cfg(feature = "sqlite")]
 mod sqlite {
     use backstop_store::ledger::sqlite::{self, OpenError};

@@ -18,13 +18,13 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 
-use backstop_engine::flow::{Attempt, AttemptId, Authorization, Event, Flow, RequestFacts, Trace};
+use backstop_engine::flow::{Attempt, AttemptId, Authorization, Event, Flow, RequestFacts};
 use backstop_engine::policy::RouteClass;
 use backstop_engine::snapshot::CopyFacts;
 use backstop_engine::time::Mono;
 use bytes::Bytes;
 use http::request::Parts;
-use http::{Method, Response};
+use http::{Extensions, Method, Response};
 use http_body::Body;
 
 use crate::authorize::Verdict;
@@ -32,6 +32,7 @@ use crate::body::ReplyBody;
 use crate::driver::{Hands, drive};
 use crate::protected::ProtectedRoute;
 use crate::upstream::{BrokenOff, Progress};
+use crate::walk::{Role, Walking};
 
 pub(crate) use fields::{is_private, varies_by};
 pub use object::NotAPlace;
@@ -55,12 +56,14 @@ impl Asked {
 /// Answers a request on a `composed` route. `ask` is called once, after the request was admitted: it begins the requests of
 /// the parts, in the policy's order, each a GET marked as a [`PartOf`](crate::request::PartOf) what ends at the given
 /// moment. `authorize` finds out before whether the caller may have the whole, on a route that names an authorizer. 64 random bits that no other request got are the `entropy`.
+/// Among the request's `extensions` there may be a [`Recorder`](crate::walk::Recorder).
 ///
 /// Dropping the future, or the body before its end, means that the client left. The extensions of an answer that is not
 /// normal hold its [`Account`](backstop_engine::flow::Account).
 pub async fn compose<B, F>(
     route: &ProtectedRoute,
     asked: Asked,
+    extensions: &Extensions,
     entropy: u64,
     authorize: impl AsyncFnOnce(Option<Attempt>, &Progress) -> Verdict,
     ask: impl FnOnce(Mono) -> Vec<F>,
@@ -74,15 +77,18 @@ where
         let begun = ask(until).into_iter().enumerate();
         begun.map(|(number, answer)| gather(answer, limit_bytes(route, number), shared)).collect()
     };
-    let now = shared.clock.now();
-    let mut flow = Flow::begin(&shared.engine, route.inner.id, RequestFacts::GET, now, entropy, Trace::off());
+    let (id, now) = (route.inner.id, shared.clock.now());
+    let mut walking = Walking::begin(extensions, id, Role::Request, |trace| {
+        Flow::begin(&shared.engine, id, RequestFacts::GET, now, entropy, trace)
+    });
     let authorize = Some(authorize);
     let mut parts =
         Awaited { authorize, denial: None, begin: Some(begin), under_way: Vec::new(), came: Vec::new() };
-    let decision = drive(&mut flow, &mut parts, &shared.clock, &shared.waiters, None).await;
+    let mut decision = drive(&mut walking.flow, &mut parts, &shared.clock, &shared.waiters, None).await;
     let Awaited { under_way, came, denial, .. } = parts;
     // Whoever is still asked is not waited for any more.
     drop(under_way);
+    walking.decided(&mut decision);
     answer::answer(route, asked, decision, came, denial)
 }
 

@@ -7,7 +7,7 @@ mod told;
 
 use std::sync::Arc;
 
-use backstop_engine::flow::{CopyUse, Flow, Trace};
+use backstop_engine::flow::{CopyUse, Flow};
 use backstop_engine::policy::RouteClass;
 use http::{Method, Request, Response};
 use http_body::Body;
@@ -20,6 +20,7 @@ use crate::protected::ProtectedRoute;
 use crate::request::{PartOf, Read, announces_content, ask_for_language, facts, inbound_attempt};
 use crate::upload::UploadWatch;
 use crate::upstream::Upstream;
+use crate::walk::{Role, Walking};
 
 use operation::Operation;
 
@@ -85,19 +86,17 @@ where
     let asked: Option<Asked> = parts.extensions.remove();
     facts.accepts_later = prefers_async(&parts.headers);
     facts.looks = asked.as_ref().is_some_and(Asked::looks);
-    let mut flow = Flow::begin(
-        &shared.engine,
-        route.inner.id,
-        facts,
-        shared.clock.now(),
-        incoming.entropy,
-        Trace::off(),
-    );
-    let mut hands = Http::new(route, upstream, parts, body, read, flow.begun());
+    let (id, now) = (route.inner.id, shared.clock.now());
+    let role = if facts.part_until.is_some() { Role::Part } else { Role::Request };
+    let mut walking = Walking::begin(&parts.extensions, id, role, |trace| {
+        Flow::begin(&shared.engine, id, facts, now, incoming.entropy, trace)
+    });
+    let mut hands = Http::new(route, upstream, parts, body, read, walking.flow.begun());
     hands.operation = asked.map(Operation::new);
     let upload = incoming.upload;
     let watch = upload.map(Arc::as_ref);
-    let decision = drive(&mut flow, &mut hands, &shared.clock, &shared.waiters, watch).await;
+    let mut decision = drive(&mut walking.flow, &mut hands, &shared.clock, &shared.waiters, watch).await;
+    walking.decided(&mut decision);
     hands.upload = upload.cloned();
     hands.answer(decision, explain).await
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use backstop_engine::failure::Cause;
 use backstop_engine::fills::Joined;
-use backstop_engine::flow::{Account, CopyAction, Decision, Flow, HandedOver, Reply, Trace};
+use backstop_engine::flow::{Account, CopyAction, Decision, Flow, HandedOver, Reply};
 use backstop_engine::outcome::Outcome;
 use backstop_store::{CopyKey, StoredCopy};
 use bytes::Bytes;
@@ -32,6 +32,7 @@ use crate::flights::{Follow, LOST, Landed, Lead, Seat, Watch};
 use crate::protected::ProtectedRoute;
 use crate::request::{Examined, PathParameters, Read, inbound_attempt};
 use crate::upstream::Upstream;
+use crate::walk::{Recorder, Role, Walking};
 
 /// What one request alone said.
 const OWN: [http::HeaderName; 9] = [
@@ -158,6 +159,9 @@ impl Fill {
         if let Some(principal) = parts.extensions.get::<Principal>() {
             request.extensions_mut().insert(principal.clone());
         }
+        if let Some(recorder) = parts.extensions.get::<Recorder>() {
+            request.extensions_mut().insert(recorder.clone());
+        }
         request.extensions_mut().insert(Examined);
         let (parts, ()) = request.into_parts();
         let watch = Watch::default();
@@ -224,17 +228,14 @@ impl Leading {
     {
         let Leading { fill: Fill { route, parts, read, attempt, .. }, lead } = self;
         let shared = &route.inner.shared;
-        let mut flow = Flow::begin_fill(
-            &shared.engine,
-            route.inner.id,
-            attempt,
-            shared.clock.now(),
-            entropy,
-            Trace::off(),
-        );
-        let mut hands = Http::new(&route, upstream, parts, content, Some(read), flow.begun());
+        let (id, now) = (route.inner.id, shared.clock.now());
+        let mut walking = Walking::begin(&parts.extensions, id, Role::Fill, |trace| {
+            Flow::begin_fill(&shared.engine, id, attempt, now, entropy, trace)
+        });
+        let mut hands = Http::new(&route, upstream, parts, content, Some(read), walking.flow.begun());
         hands.lead = Some(&lead);
-        let decision = drive(&mut flow, &mut hands, &shared.clock, &shared.waiters, None).await;
+        let mut decision = drive(&mut walking.flow, &mut hands, &shared.clock, &shared.waiters, None).await;
+        walking.decided(&mut decision);
         let (landed, landing, for_cache) = hands.land(decision, &lead).await;
         lead.land(landed, shared.clock.mono());
         (landing, for_cache)

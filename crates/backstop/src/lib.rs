@@ -58,6 +58,7 @@ mod stream;
 mod unsettled;
 pub mod upload;
 pub mod upstream;
+pub mod walk;
 
 pub use backstop_engine as engine;
 pub use body::ReplyBody;

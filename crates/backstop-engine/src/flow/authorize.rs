@@ -68,6 +68,8 @@ impl Flow {
         }
         let class = &self.route().rules.class;
         if matches!(class, RouteClass::Composed(_)) {
+            let (rule, until) = (self.route().rules.origins.route, self.deadline.alternative_end());
+            self.trace.note(now, rule, Note::Parts(until));
             return State::AwaitParts(crate::composed::Gathered::default());
         }
         if class.read().is_none() || !self.reads() {
@@ -121,7 +123,8 @@ impl Flow {
         let attempt = AttemptId(self.attempts);
         authorizer.tally.attempt();
         let probe = ticket.probe_place();
-        self.trace.note(now, authorizer.rules.connections_origin, Note::Called(attempt));
+        let called = Note::Called { attempt, dependency: id, until };
+        self.trace.note(now, authorizer.rules.connections_origin, called);
         self.asking = Some(Asking { dependency: id, ticket: Some(ticket) });
         Ok(Attempt {
             id: attempt,

@@ -26,13 +26,14 @@ use crate::failure::NotAsked;
 use crate::fills::FillEnd;
 use crate::health::Signal;
 use crate::outcome::{Outcome, Reason, Source};
+use crate::policy::Origin;
 use crate::resource::{ClassShare, ResourcePermit};
 use crate::snapshot::{CopyFacts, CopyRefusal, CopyRules, judge};
 use crate::time::{Mono, Now};
 
 use super::{
-    Account, Answer, AttemptId, Cached, CopyAction, CopyUse, Filled, Flow, Method, Note, Reply, Role, State,
-    Step,
+    Account, Answer, AttemptId, Brought, Cached, CopyAction, CopyUse, Filled, Flow, Method, Note, Reply,
+    Role, State, Step,
 };
 
 /// The answer of a read that another flow made has no number in this one.
@@ -94,6 +95,7 @@ impl Flow {
         if let Some(ticket) = self.cache.take() {
             ticket.failed(now, entropy);
         }
+        self.trace.note(now, self.route().rules.origins.route, Note::CacheSilent);
         self.state = self.without_cached(now);
     }
 
@@ -117,6 +119,15 @@ impl Flow {
         if !matches!(self.state, State::AwaitFill) {
             return;
         }
+        let brought = match filled {
+            Filled::Shared(..) | Filled::Whole(_) | Filled::Streamed(..) => Brought::Answer,
+            Filled::Failed(cause) => Brought::Nothing(cause),
+            Filled::Apart => Brought::Apart,
+            Filled::Full => Brought::Full,
+        };
+        let rules = self.route().rules.class.cached();
+        let rule = rules.map_or(Origin::NONE, |cached| cached.fill.origin);
+        self.trace.note(now.mono, rule, Note::Brought(brought));
         self.state = match filled {
             // Its age is what the read took. Not even a short `ttl` sends everybody who waited for it to call for itself.
             Filled::Shared(account, facts) => match self.judge_unasked(&facts, self.read_time(), now) {

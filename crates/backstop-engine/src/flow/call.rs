@@ -20,7 +20,7 @@ use crate::alternative::{ANY_POLICY, Signal, UsedResource};
 use crate::failure::{Cause, Failure, FailureKind, NotAsked, Phase, Sent};
 use crate::health::Band;
 use crate::outcome::Reason;
-use crate::policy::{Origin, RouteClass};
+use crate::policy::{Origin, ResourceId, RouteClass};
 use crate::resource::{Resource, acquire_all};
 use crate::retry::{
     MAX_ATTEMPTS, NoRetry, Owner, RESOURCE_PER_MILLE, RetryFacts, backoff, may_retry, places,
@@ -56,7 +56,7 @@ impl Flow {
             return self.not_asked(NotAsked::DependencyFull);
         };
         let until = now.after(queue).min(self.attempt_end());
-        self.trace.note(now, rule, Note::Waiting);
+        self.trace.note(now, rule, Note::Waiting(until));
         // A place that came free between the refusal and the mark above would otherwise be missed.
         match waiting.try_at_once() {
             Some(permit) => State::Call { permit },
@@ -103,7 +103,6 @@ impl Flow {
         self.attempts += 1;
         self.called = now;
         let id = AttemptId(self.attempts);
-        self.trace.note(now, Origin::NONE, Note::Called(id));
         self.dependency().tally.attempt();
         let probe = ticket.probe_place();
         self.ticket = Some(ticket);
@@ -115,13 +114,15 @@ impl Flow {
         let is_own = self.asked == self.route().rules.dependency;
         self.tries += u32::from(is_own);
         self.cut = self.cut_for_another(now);
+        let until = self.attempt_end();
+        self.trace.note(now, Origin::NONE, Note::Called { attempt: id, dependency: self.asked, until });
         self.state = State::AwaitHead { attempt: id };
         Ok(Attempt {
             id,
             dependency: self.asked,
             number: self.facts.attempt.saturating_add(if is_own { self.tries - 1 } else { 0 }),
             places: Places::new(permit, resources, self.stand_in.take(), fill, probe),
-            until: self.attempt_end(),
+            until,
             end: self.deadline.end(),
             abandon_hold: self.route().rules.abandon_hold,
             is_once: self.is_operation(),
@@ -175,6 +176,13 @@ impl Flow {
 
     /// Counts the failure against the dependency that was asked, and hears when it wants to be called again.
     pub(super) fn count_failure(&mut self, failure: Failure, head: Option<HeadFacts>, now: Mono) {
+        let origins = &self.route().rules.origins;
+        let rule = match failure.kind {
+            FailureKind::Declared { .. } if failure.phase == Phase::Body => origins.correct,
+            FailureKind::Declared { .. } => origins.declared,
+            _ => Origin::NONE,
+        };
+        self.trace.note(now, rule, Note::Failed(failure));
         let entropy = self.draw();
         let dependency = self.dependency();
         dependency.tally.failure(failure.kind);
@@ -266,13 +274,31 @@ impl Flow {
     pub(super) fn not_asked(&mut self, reason: NotAsked) -> State {
         self.end_retry();
         self.put_back_stand_in();
+        self.trace.note(self.seen, self.rule_of_not_asked(reason), Note::NotAsked(reason));
         let cause = *self.cause.get_or_insert(Cause::NotAsked(reason));
         State::Alternative { cause }
     }
 
+    /// The rule by which the dependency is not asked.
+    fn rule_of_not_asked(&self, reason: NotAsked) -> Origin {
+        let rules = &self.dependency().rules;
+        match reason {
+            NotAsked::BreakerOpen => rules.breaker.map_or(Origin::NONE, |breaker| breaker.origin),
+            NotAsked::Ramping => rules.recovery.map_or(Origin::NONE, |recovery| recovery.origin),
+            NotAsked::DependencyFull | NotAsked::PoolTimeout => rules.connections_origin,
+            NotAsked::ResourceFull => {
+                let full = |id: ResourceId| self.engine.resources().get(usize::from(id.0));
+                let fill = || self.route().rules.class.cached().map(|cached| cached.fill.origin);
+                let of_resource = self.full_resource.and_then(full).map(|full| full.origin());
+                of_resource.or_else(fill).unwrap_or(Origin::NONE)
+            }
+            NotAsked::TooLate => self.route().rules.origins.deadline,
+            NotAsked::Ledger => self.route().rules.origins.route,
+        }
+    }
+
     /// Another dependency, the class's own alternative, or none.
     pub(super) fn alternative(&mut self, cause: Cause, now: Now) -> State {
-        self.trace.note(now.mono, Origin::NONE, Note::Cause(cause));
         if self.ask_another(now) {
             return State::Place;
         }
@@ -323,7 +349,9 @@ impl Flow {
             )),
         });
         let stands_in = other.stand_in.try_acquire(rules.verified.as_ref(), used, &ANY_POLICY, &now);
-        let note = stands_in.as_ref().map_or_else(|why| Note::NoAlternative(*why), |_| Note::Alternative);
+        let note = stands_in
+            .as_ref()
+            .map_or_else(|why| Note::NoAlternative(*why), |_| Note::Alternative(rules.dependency));
         self.trace.note(now.mono, rules.origin, note);
         let Ok(permit) = stands_in else { return false };
         self.stood_in = true;

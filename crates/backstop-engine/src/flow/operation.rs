@@ -30,7 +30,7 @@ use crate::status::{Asks, operation};
 use crate::time::Mono;
 
 use super::answer::{account, collected, is_well, pays};
-use super::{Account, Answer, AttemptId, BodyFacts, CopyAction, Flow, HeadFacts, Reply, Role, State};
+use super::{Account, Answer, AttemptId, BodyFacts, CopyAction, Flow, HeadFacts, Note, Reply, Role, State};
 
 /// What came of the one forward, to be written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,6 +236,7 @@ impl Flow {
         if let Some(ticket) = self.ticket.take() {
             ticket.unused();
         }
+        self.trace.note(self.seen, self.route().rules.origins.route, Note::Again(known.telling));
         State::Answer(self.told(known, true, None, None))
     }
 
@@ -243,6 +244,7 @@ impl Flow {
     pub(super) fn consulted(&mut self, consulted: Consulted) {
         let State::Consult { cause } = self.state else { return };
         let rule = self.route().rules.origins.route;
+        self.trace.note(self.seen, rule, Note::Consulted(consulted));
         self.state = State::Answer(match (consulted, cause) {
             (Consulted::Known(known), _) => self.told(known, true, cause, None),
             (Consulted::Nothing | Consulted::Unreadable, Some(cause)) => {
@@ -260,7 +262,8 @@ impl Flow {
 
     /// What came of it was written down, or was not in time.
     pub(super) fn recorded(&mut self, recorded: Recorded) {
-        let State::AwaitRecorded { answer, cause, .. } = self.state else { return };
+        let State::AwaitRecorded { came, answer, cause } = self.state else { return };
+        self.trace.note(self.seen, self.route().rules.origins.route, Note::Recorded(came, recorded));
         let known = match recorded {
             Recorded::Durable(known) => Some(known),
             Recorded::NotDurable(telling) => Some(Known { telling, next_query: None }),

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use crate::composed::{Composed, Ending, Gathered, PartFacts};
 use crate::failure::Cause;
-use crate::outcome::Reason;
-use crate::policy::RouteClass;
+use crate::outcome::{Outcome, Reason};
+use crate::policy::{Origin, RouteClass};
 use crate::time::Mono;
 
-use super::{Answer, CopyAction, Flow, Reply, RequestFacts, State};
+use super::{Answer, CopyAction, Flow, Note, Reply, RequestFacts, State};
 
 impl RequestFacts {
     /// How long a request of these facts may take on a route with this deadline.
@@ -25,11 +25,17 @@ impl RequestFacts {
 impl Flow {
     /// A part came.
     pub(super) fn part(&mut self, number: usize, facts: PartFacts) {
+        if let RouteClass::Composed(rules) = &self.engine.route(self.route).rules.class {
+            let rule = rules.parts.get(number).map_or(Origin::NONE, |part| part.origin);
+            let outcome = facts.account.map_or(Outcome::Normal, |account| account.outcome);
+            self.trace.note(self.seen, rule, Note::Part(number, facts.status, outcome));
+        }
         self.gather(|gathered, rules| gathered.arrive(rules, number, facts));
     }
 
     /// No part is waited for any longer.
     pub(super) fn parts_time_up(&mut self) {
+        self.trace.note(self.seen, self.route().rules.origins.deadline, Note::PartsTimeUp);
         self.gather(|gathered, rules| Some(gathered.time_up(rules)));
     }
 

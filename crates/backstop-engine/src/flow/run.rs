@@ -10,7 +10,9 @@ use crate::policy::{DependencyId, Origin, RouteClass};
 use crate::snapshot::{CopyFacts, CopyRefusal, CopyRules, judge};
 use crate::time::{Mono, Now};
 
-use super::{CopyUse, Decision, Event, Flow, Method, Note, Role, Settlement, State, Step, Trace, Why};
+use super::{
+    CopyAction, CopyUse, Decision, Event, Flow, Method, Note, Role, Settlement, State, Step, Trace, Why,
+};
 
 impl Flow {
     /// What to do next. Every step but [`Step::Done`] is followed by one [`Flow::on`].
@@ -91,7 +93,10 @@ impl Flow {
         match event {
             Event::Known(copy) => {
                 if matches!(self.state, State::AwaitKnown) {
-                    let usable = self.judge_copy(copy.as_ref(), now).is_ok();
+                    let verdict = self.judge_copy(copy.as_ref(), now);
+                    let rule = self.route().rules.origins.alternative;
+                    self.trace.note(now.mono, rule, Note::Peeked(verdict));
+                    let usable = verdict.is_ok();
                     self.state = self.known(usable, now.mono);
                 }
             }
@@ -107,7 +112,11 @@ impl Flow {
             Event::Consulted(known) => self.consulted(known),
             Event::Recorded(recorded) => self.recorded(recorded),
             Event::Body { attempt, body } if self.is_current(attempt) => match self.state {
-                State::AwaitBody { head, .. } => self.state = self.body(attempt, head, body, now.mono),
+                State::AwaitBody { head, .. } => {
+                    let rule = self.route().rules.origins.correct;
+                    self.trace.note(now.mono, rule, Note::Body(body));
+                    self.state = self.body(attempt, head, body, now.mono);
+                }
                 _ => self.late(),
             },
             Event::Failed { attempt, failure } if self.is_current(attempt) => {
@@ -187,7 +196,7 @@ impl Flow {
             return self.over_limit(Scope::Route, process, now);
         };
         self.places = [process, Some(route)];
-        self.trace.note(now, Origin::NONE, Note::Admitted);
+        self.trace.note(now, self.route().rules.origins.in_flight, Note::Admitted);
         self.admitted(now)
     }
 
@@ -275,6 +284,12 @@ impl Flow {
 
     fn finish(&mut self, answer: super::Answer, now: Mono) -> Decision {
         let account = answer.account;
+        if answer.copy != CopyAction::Keep {
+            let origins = self.route().rules.origins;
+            let stores = matches!(answer.copy, CopyAction::Store | CopyAction::Renew);
+            let rule = if stores { origins.alternative } else { origins.gone };
+            self.trace.note(now, rule, Note::Kept(answer.copy));
+        }
         self.trace.note(now, account.rule, Note::Decided(account.outcome, account.source, account.reason));
         self.finished = true;
         let route = match self.role {

@@ -24,6 +24,7 @@ use http_body_util::BodyExt;
 
 use crate::client_body::RequestContent;
 use crate::hop;
+use crate::steps::BACKSTOP_STEPS;
 use crate::upstream::Lane;
 
 use super::{CannotAsk, Credentials, only};
@@ -144,6 +145,7 @@ impl Asked {
         }
         // What `Connection` names is of the connection: no sign, and no principal.
         hop::strip(answer.headers_mut());
+        answer.headers_mut().remove(BACKSTOP_STEPS);
         *answer.version_mut() = Version::HTTP_11;
         // A cache's answer in the authorizer's place, or another gateway's: an old yes is none, and an old no is not about this
         // request.

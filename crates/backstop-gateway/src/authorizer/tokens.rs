@@ -27,6 +27,7 @@ use std::time::Duration;
 
 use backstop::authorize::{Caller, Principal, Verdict};
 use backstop::clock::Clock;
+use backstop_engine::failure::Failure;
 use backstop_engine::policy::DependencyId;
 use backstop_engine::time::{Now, WallTrust};
 use backstop_policy::{AuthorizerSettings, TokenAlgorithm, TokenSettings};
@@ -54,6 +55,20 @@ pub(crate) struct Tokens {
     keys: Arc<Keys>,
     clock: Clock,
     fetch: Fetch,
+    assumed: Option<Assumed>,
+}
+
+/// What every token comes to where nobody is let in anyway: in an explanation, which has no issuer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Assumed {
+    /// It is this caller's.
+    Valid(&'static str),
+    /// It is none.
+    Invalid,
+    /// The date cannot be believed.
+    Unclear,
+    /// There are no keys.
+    NoKeys(Failure),
 }
 
 impl Tokens {
@@ -89,7 +104,22 @@ impl Tokens {
             keys,
             algorithms,
             clock: clock.clone(),
+            assumed: None,
         })
+    }
+
+    /// From now on every token comes to this, whatever it is. For whoever explains, and never where anybody is let in.
+    pub(crate) const fn assume(&mut self, assumed: Assumed) {
+        self.assumed = Some(assumed);
+    }
+
+    fn by_assumption(&self, assumed: Assumed) -> Verdict {
+        match assumed {
+            Assumed::Valid(principal) => self.caller(principal.into()),
+            Assumed::Invalid => self.challenge.invalid(),
+            Assumed::Unclear => Verdict::Unclear,
+            Assumed::NoKeys(failure) => Verdict::Failed(failure),
+        }
     }
 
     /// How its keys are fetched.
@@ -115,6 +145,9 @@ impl Tokens {
             Some(Bearer::None) | None => return self.challenge.missing(),
             Some(Bearer::Malformed) => return self.challenge.invalid(),
         };
+        if let Some(assumed) = self.assumed {
+            return self.by_assumption(assumed);
+        }
         let Some(shown) = Shown::read(token, &self.algorithms) else { return self.challenge.invalid() };
         if !self.believes(&self.clock.now()) {
             return Verdict::Unclear;

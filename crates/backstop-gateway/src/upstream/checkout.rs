@@ -21,6 +21,7 @@ use tokio::net::TcpStream;
 use super::Lane;
 use super::counts::Timed;
 use super::lease::{Flight, Lease};
+use super::network::{Network, Stream};
 use super::places::Place;
 use super::pool::{Connection, Endpoint, Found};
 use super::resolve::{Asked, Name};
@@ -136,8 +137,8 @@ impl<B: RequestBody> Lane<B> {
         let at = shared.endpoint(endpoint).ok_or(Cause::Failed(UNKNOWN))?;
         let stream = match (&at.address, &at.name) {
             (Address::Literal(address), _) => self.connect(at, &[*address], until, progress).await?,
-            (Address::Name { .. }, Some(name)) => {
-                let addresses = self.resolve(name, progress).await.map_err(Cause::Failed)?;
+            (Address::Name { host, port }, Some(name)) => {
+                let addresses = self.resolve(host, *port, name, progress).await.map_err(Cause::Failed)?;
                 self.connect(at, &addresses, until, progress).await?
             }
             (Address::Name { .. }, None) => return Err(Cause::Failed(UNKNOWN)),
@@ -148,7 +149,16 @@ impl<B: RequestBody> Lane<B> {
         Ok(Lease::opened(Connection { link, home: Arc::clone(self.shelf()), endpoint }, flight, alone))
     }
 
-    async fn resolve(&self, name: &Arc<Name>, progress: &Progress) -> Result<Arc<[SocketAddr]>, Failure> {
+    async fn resolve(
+        &self,
+        host: &str,
+        port: u16,
+        name: &Arc<Name>,
+        progress: &Progress,
+    ) -> Result<Arc<[SocketAddr]>, Failure> {
+        if let Network::Script(script) = &self.shared().settings.network {
+            return script.resolve(host, port).ok_or(UNKNOWN);
+        }
         let (clock, refresh) = (&self.shared().clock, self.shared().settings.refresh);
         match name.ask(clock, refresh, &self.0.tasks) {
             Asked::Known(addresses) => Ok(addresses),
@@ -168,7 +178,7 @@ impl<B: RequestBody> Lane<B> {
         addresses: &[SocketAddr],
         until: Mono,
         progress: &Progress,
-    ) -> Result<TcpStream, Cause> {
+    ) -> Result<Stream, Cause> {
         let shared = self.shared();
         let mut cause = TOO_LATE;
         // Every other time from another one of a name's addresses.
@@ -182,7 +192,7 @@ impl<B: RequestBody> Lane<B> {
             let limit = until.min(began.after(shared.settings.connect));
             let connected = tokio::select! {
                 biased;
-                connected = connect(*address) => connected,
+                connected = shared.settings.network.connect(*address) => connected,
                 () = shared.clock.sleep_until(limit) => Err(FailureKind::ConnectTimeout),
             };
             let now = shared.clock.mono();

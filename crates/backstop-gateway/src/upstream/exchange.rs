@@ -30,9 +30,9 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1::{Builder, SendRequest};
-use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
+use super::network::Stream;
 use super::places::Place;
 use super::settings::Settings;
 use super::upload::{RequestBody, Upload, Watch};
@@ -87,7 +87,7 @@ impl Protocol {
     /// Makes a link of a stream, and the task that drives it. The place is given back when the socket is closed.
     pub(super) async fn open<B: RequestBody>(
         &self,
-        stream: TcpStream,
+        stream: Stream,
         place: Place,
     ) -> Option<(Link<B>, impl Future<Output = ()> + 'static)> {
         let (wire, gauge) = Wire::new(stream);

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use backstop_engine::admission::Excess;
 
+use super::network::Network;
+
 /// How one dependency is reached.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -33,6 +35,8 @@ pub struct Settings {
     pub buffer_bytes: usize,
     /// The most bytes of an abandoned call's answer that are read in order to keep its connection. Default 64 KiB.
     pub drain_bytes: u64,
+    /// What they are opened on. Default the system's network.
+    pub network: Network,
 }
 
 impl Settings {
@@ -50,6 +54,7 @@ impl Settings {
             fields: 100,
             buffer_bytes: 64 * 1024,
             drain_bytes: 64 * 1024,
+            network: Network::System,
         }
     }
 }

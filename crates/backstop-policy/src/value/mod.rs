@@ -58,6 +58,7 @@ pub(crate) use redis_url::RedisUrl;
 pub(crate) use status::{DeclaredStatus, GoneStatus, Status};
 pub(crate) use status_path::StatusPath;
 pub(crate) use text::{MediaType, Text};
+pub use time::duration;
 pub(crate) use time::{PositiveTime, Time, time_text};
 pub(crate) use token::{AlgorithmName, NonEmptyText};
 pub(crate) use web_origin::WebOrigin;

@@ -145,6 +145,11 @@ impl IpRange {
         width == other && (network ^ address).checked_shr(128 - u32::from(self.prefix)).unwrap_or(0) == 0
     }
 
+    /// Its first address.
+    pub const fn first(&self) -> IpAddr {
+        self.network
+    }
+
     fn is_first(&self) -> bool {
         match self.network {
             IpAddr::V4(v4) => v4.to_bits().checked_shl(u32::from(self.prefix)).unwrap_or(0) == 0,

@@ -101,6 +101,11 @@ fn parse(text: &str) -> Result<Duration, Fault> {
     }
 }
 
+/// A duration as a policy writes one; `None` if the text is none.
+pub fn duration(text: &str) -> Option<Duration> {
+    parse(text).ok()
+}
+
 /// A duration as a policy writes it: a whole number of the largest unit that it is made of.
 pub(crate) fn time_text(duration: Duration) -> String {
     let ns = duration.as_nanos();

@@ -1,6 +1,7 @@
-//! A ledger with one writing thread, on any rows.
+//! A ledger with one writing thread, on any rows; or with none, for whoever must not wait for another thread.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use backstop_engine::operation::{
@@ -23,11 +24,18 @@ const RECOVERED: usize = 1000;
 
 /// A ledger whose rows one thread writes, many operations with one sync. Dropped, it finishes what waits and ends; whether it
 /// has can be seen by [`Ledger::close`].
-#[derive(Debug)]
 pub struct ThreadLedger {
     queue: Arc<Queue>,
     counters: Arc<Counters>,
     epoch: Epoch,
+    /// Who writes where no thread does: at once, before the call returns.
+    at_once: Option<Mutex<Writer>>,
+}
+
+impl fmt::Debug for ThreadLedger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThreadLedger").field("epoch", &self.epoch).finish_non_exhaustive()
+    }
 }
 
 impl ThreadLedger {
@@ -46,6 +54,18 @@ impl ThreadLedger {
         Self::start(rows, epoch, options)
     }
 
+    /// A ledger that has done what it is asked when the call returns, on the thread of whoever asks: for rows that answer at
+    /// once, and for those to whom time may not go on meanwhile.
+    ///
+    /// # Errors
+    /// If the rows cannot be read or written.
+    pub fn at_once(mut rows: Box<dyn Rows>, options: LedgerOptions) -> Result<Self, RowsError> {
+        let epoch = rows.next_epoch()?;
+        let writer = Self::writer(rows, epoch, options)?;
+        let (queue, counters) = (Arc::clone(&writer.queue), Arc::clone(&writer.counters));
+        Ok(Self { queue, counters, epoch, at_once: Some(Mutex::new(writer)) })
+    }
+
     /// A second ledger on rows that are shared, in the same life: as two replicas have one.
     ///
     /// # Errors
@@ -55,7 +75,17 @@ impl ThreadLedger {
         Self::start(rows, epoch, options)
     }
 
-    fn start(mut rows: Box<dyn Rows>, epoch: Epoch, options: LedgerOptions) -> Result<Self, RowsError> {
+    fn start(rows: Box<dyn Rows>, epoch: Epoch, options: LedgerOptions) -> Result<Self, RowsError> {
+        let writer = Self::writer(rows, epoch, options)?;
+        let (queue, counters) = (Arc::clone(&writer.queue), Arc::clone(&writer.counters));
+        std::thread::Builder::new()
+            .name("backstop-ledger".into())
+            .spawn(move || writer.run())
+            .map_err(|error| RowsError::Failed(error.to_string()))?;
+        Ok(Self { queue, counters, epoch, at_once: None })
+    }
+
+    fn writer(mut rows: Box<dyn Rows>, epoch: Epoch, options: LedgerOptions) -> Result<Writer, RowsError> {
         let counters = Arc::new(Counters::default());
         rows.begin()?;
         counters.set_states(rows.counts()?);
@@ -64,25 +94,18 @@ impl ThreadLedger {
         let is_full = !rows.take_reserve();
         counters.is_full.store(u64::from(is_full), std::sync::atomic::Ordering::Relaxed);
         let queue = Arc::new(Queue::new(options.queue_len));
-        let writer = Writer {
-            rows,
-            epoch,
-            queue: queue.clone(),
-            counters: counters.clone(),
-            options,
-            is_full,
-            raised: Vec::new(),
-            raised_left_out: 0,
-        };
-        std::thread::Builder::new()
-            .name("backstop-ledger".into())
-            .spawn(move || writer.run())
-            .map_err(|error| RowsError::Failed(error.to_string()))?;
-        Ok(Self { queue, counters, epoch })
+        let raised = Vec::new();
+        Ok(Writer { rows, epoch, queue, counters, options, is_full, raised, raised_left_out: 0 })
     }
 
     fn send<T>(&self, lane: Lane, work: Work, done: impl FnOnce(Completes<T>) -> Done) -> Completion<T> {
         let (completes, completion) = Completion::channel();
+        if let Some(writer) = &self.at_once {
+            // A transaction that a panic left open is refused by the rows, not taken up here.
+            let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
+            let _closed_if_it_failed = writer.does(vec![Command { work, done: done(completes) }]);
+            return completion;
+        }
         match self.queue.push(lane, Command { work, done: done(completes) }) {
             Ok(()) => completion,
             Err(NotQueued::Closed) => Completion::refused(LedgerError::Closed),
@@ -161,7 +184,7 @@ impl Ledger for ThreadLedger {
 
     fn close(&self, bound: Duration) -> bool {
         self.queue.close();
-        self.queue.wait_ended(bound)
+        self.at_once.is_some() || self.queue.wait_ended(bound)
     }
 }
 

@@ -55,23 +55,31 @@ impl Writer {
             if commands.is_empty() {
                 break;
             }
-            match self.write(&commands) {
-                Ok(answers) => {
-                    for (command, answer) in commands.into_iter().zip(answers) {
-                        command.done.with(answer);
-                    }
-                }
-                Err(error) => {
-                    self.counters.fail(&error);
-                    // Before anybody who waits hears of it: the process may end here, and nobody acts on half of it.
-                    (self.options.on_failed_disk)(&error);
-                    break;
-                }
+            if self.does(commands).is_err() {
+                break;
             }
         }
         // The file is let go before anybody hears of it.
         drop(self);
         drop(ends);
+    }
+
+    /// Does the commands, makes that durable, and tells everybody.
+    pub(super) fn does(&mut self, commands: Vec<Command>) -> Result<(), ()> {
+        match self.write(&commands) {
+            Ok(answers) => {
+                for (command, answer) in commands.into_iter().zip(answers) {
+                    command.done.with(answer);
+                }
+                Ok(())
+            }
+            Err(error) => {
+                self.counters.fail(&error);
+                // Before anybody who waits hears of it: the process may end here, and nobody acts on half of it.
+                (self.options.on_failed_disk)(&error);
+                Err(())
+            }
+        }
     }
 
     /// Does the commands and makes that durable; what to tell, for each.

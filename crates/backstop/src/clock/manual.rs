@@ -1,6 +1,7 @@
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use backstop_engine::time::Now;
+use backstop_engine::time::{Mono, Now};
 use tokio::sync::Notify;
 
 /// The hand that moves a [`Clock`](super::Clock).
@@ -13,11 +14,25 @@ pub struct ManualClock {
 struct Inner {
     now: Mutex<Now>,
     moved: Notify,
+    sleepers: Mutex<Sleepers>,
+}
+
+/// Who sleeps, by number.
+#[derive(Debug, Default)]
+struct Sleepers {
+    until: BTreeMap<u64, Mono>,
+    last: u64,
 }
 
 impl ManualClock {
     pub(super) fn new(start: Now) -> Self {
-        Self { inner: Arc::new(Inner { now: Mutex::new(start), moved: Notify::new() }) }
+        Self {
+            inner: Arc::new(Inner {
+                now: Mutex::new(start),
+                moved: Notify::new(),
+                sleepers: Mutex::default(),
+            }),
+        }
     }
 
     /// What the clock shows.
@@ -37,6 +52,33 @@ impl ManualClock {
             now.mono = now.mono.after(by);
             now.wall = now.wall.after(by);
         });
+    }
+
+    /// The earliest moment to come that anybody sleeps until; `None` if nobody does. Whoever moves the clock there lets time
+    /// pass as it would, with nothing left out.
+    pub fn next_wake(&self) -> Option<Mono> {
+        let now = self.now().mono;
+        self.sleepers().until.values().filter(|until| **until > now).min().copied()
+    }
+
+    /// Somebody sleeps until a moment: they get a number, unless they have one.
+    pub(super) fn sleeps(&self, number: Option<u64>, until: Mono) -> u64 {
+        let mut sleepers = self.sleepers();
+        let number = number.unwrap_or_else(|| {
+            sleepers.last += 1;
+            sleepers.last
+        });
+        sleepers.until.insert(number, until);
+        number
+    }
+
+    /// They do not any more.
+    pub(super) fn wakes(&self, number: u64) {
+        self.sleepers().until.remove(&number);
+    }
+
+    fn sleepers(&self) -> MutexGuard<'_, Sleepers> {
+        self.inner.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn moved(&self) -> &Notify {

@@ -17,7 +17,21 @@ pub struct Sleep {
 
 enum Waiting {
     System { clock: Arc<SystemClock>, timer: Option<Pin<Box<tokio::time::Sleep>>> },
-    Manual { clock: ManualClock, moved: Pin<Box<dyn Future<Output = ()> + Send + Sync>> },
+    Manual { clock: ManualClock, moved: Pin<Box<dyn Future<Output = ()> + Send + Sync>>, asleep: Asleep },
+}
+
+/// One who sleeps on a manual clock, which knows until when.
+struct Asleep {
+    clock: ManualClock,
+    number: Option<u64>,
+}
+
+impl Drop for Asleep {
+    fn drop(&mut self) {
+        if let Some(number) = self.number.take() {
+            self.clock.wakes(number);
+        }
+    }
 }
 
 impl Sleep {
@@ -27,7 +41,8 @@ impl Sleep {
 
     pub(super) fn manual(clock: ManualClock, at: Mono) -> Self {
         let moved = next_move(&clock);
-        Self { at, waiting: Waiting::Manual { clock, moved } }
+        let asleep = Asleep { clock: clock.clone(), number: None };
+        Self { at, waiting: Waiting::Manual { clock, moved, asleep } }
     }
 
     /// Moves the end, earlier or later.
@@ -59,11 +74,18 @@ impl Future for Sleep {
             },
             // Register first, then look: a move between the two is then never missed. One that was seen is replaced in
             // any case, because a sleep that has ended may be moved on and asked again.
-            Waiting::Manual { clock, moved } => {
+            Waiting::Manual { clock, moved, asleep } => {
                 while moved.as_mut().poll(context).is_ready() {
                     *moved = next_move(clock);
                 }
-                if clock.now().mono >= at { Poll::Ready(()) } else { Poll::Pending }
+                if clock.now().mono < at {
+                    asleep.number = Some(clock.sleeps(asleep.number, at));
+                    return Poll::Pending;
+                }
+                if let Some(number) = asleep.number.take() {
+                    clock.wakes(number);
+                }
+                Poll::Ready(())
             }
         }
     }
@@ -87,6 +109,23 @@ mod tests {
     use backstop_engine::time::Now;
 
     use crate::clock::Clock;
+
+    #[test]
+    fn a_clock_that_is_moved_by_hand_knows_who_sleeps_until_when() {
+        let (clock, hand) = Clock::manual(Now::default());
+        let at = |seconds| clock.mono().after(Duration::from_secs(seconds));
+        assert_eq!(hand.next_wake(), None);
+        let (first, later) = (at(3), at(5));
+        let mut one = tokio_test::task::spawn(clock.sleep_until(later));
+        let mut other = tokio_test::task::spawn(clock.sleep_until(first));
+        assert!(one.poll().is_pending() && other.poll().is_pending());
+        assert_eq!(hand.next_wake(), Some(first));
+        hand.advance(Duration::from_secs(3));
+        assert!(other.poll().is_ready() && one.poll().is_pending());
+        assert_eq!(hand.next_wake(), Some(later), "whoever has woken sleeps no more");
+        drop(one);
+        assert_eq!(hand.next_wake(), None, "nor does whoever was dropped");
+    }
 
     #[test]
     fn a_sleep_that_has_ended_can_be_moved_on() {

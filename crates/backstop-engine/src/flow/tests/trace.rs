@@ -1,13 +1,12 @@
 //! What is told to whoever asks why.
 
-use crate::failure::Cause;
 use crate::flow::{AttemptId, Flow, Note, Trace};
 use crate::outcome::{Outcome, Reason, Scope, Source};
 use crate::policy::{Origin, Route, RouteId, RouteOrigins};
 use crate::snapshot::CopyRefusal;
 
 use super::support::{
-    GET, OK, SECOND, START, Script, TIMED_OUT, Upstream, at, called, copy_read_at, drive, engine_of, get,
+    GET, MS, OK, SECOND, START, Script, TIMED_OUT, Upstream, at, called, copy_read_at, drive, engine_of, get,
     public, route,
 };
 
@@ -36,14 +35,17 @@ fn traced(places: u32, script: &Script) -> (Vec<(Note, Origin)>, Trace) {
 fn a_trace_names_every_step_and_the_rule_behind_it() {
     let script = Script::new(Upstream::Fails(TIMED_OUT)).with_copy(copy_read_at(START - 61 * SECOND));
     let (notes, trace) = traced(2, &script);
-    let cause = Cause::Failed(TIMED_OUT);
+    // By hand: of 300 ms, 3 ms are kept for the reply and 3 ms for the copy.
+    let until = at(START + 294 * MS).mono;
+    let called = Note::Called { attempt: AttemptId(1), dependency: DependencyId(0), until };
     let too_old = CopyRefusal::TooOld;
     assert_eq!(
         notes,
         [
-            (Note::Admitted, Origin::NONE),
-            (Note::Called(AttemptId(1)), Origin::NONE),
-            (Note::Cause(cause), Origin::NONE),
+            (Note::Admitted, ORIGINS.in_flight),
+            (Note::Peeked(Err(too_old)), ORIGINS.alternative),
+            (called, Origin::NONE),
+            (Note::Failed(TIMED_OUT), Origin::NONE),
             (Note::Copy(Err(too_old)), ORIGINS.alternative),
             (Note::Decided(Outcome::Rejected, Source::None, Reason::Copy(too_old)), ORIGINS.alternative),
         ]

@@ -12,7 +12,8 @@ use std::task::{Context, Poll};
 
 use backstop_store::ledger::checkpoint::{self, Checkpoint};
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+
+use crate::upstream::network::Stream;
 
 /// What the socket has seen of writing.
 #[derive(Debug, Default)]
@@ -41,12 +42,12 @@ impl Gauge {
 
 /// The socket.
 pub(super) struct Wire {
-    stream: TokioIo<TcpStream>,
+    stream: TokioIo<Stream>,
     gauge: Arc<Gauge>,
 }
 
 impl Wire {
-    pub(super) fn new(stream: TcpStream) -> (Self, Arc<Gauge>) {
+    pub(super) fn new(stream: Stream) -> (Self, Arc<Gauge>) {
         let gauge = Arc::new(Gauge::default());
         (Self { stream: TokioIo::new(stream), gauge: Arc::clone(&gauge) }, gauge)
     }

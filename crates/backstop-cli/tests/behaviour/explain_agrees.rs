@@ -1,0 +1,474 @@
+//! What `backstop explain` says is what the built gateway does: for several hundred requests, made of every kind of failure,
+//! age of a copy, method and field, on routes of every class.
+//!
+//! Each is played to the running gateway first, in front of origins that really fail so, its clock moved to the moment. What it
+//! answers is what `explain`, asked in the same words, has to say: status, `Backstop` field, whether the answer is cut, and how
+//! many requests the dependencies received. And what the gateway has counted in the end, by outcome, source and reason, is the
+//! sum of what was explained.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use backstop_lab::origin::{Answer, Behaviour, Gate, Matcher, Origin, Request, Then};
+use serde_json::Value;
+
+use crate::support::gateway::output;
+use crate::support::guarded::yes;
+use crate::support::shop::{HOST, down, right_answer};
+use crate::support::{BOUND, Gateway, Hand, Policy, run};
+
+/// Every failure that an origin of the lab can have.
+const FAILURES: [&str; 13] = [
+    "ok",
+    "incorrect",
+    "500",
+    "503",
+    "404",
+    "429",
+    "reset",
+    "incomplete",
+    "protocol",
+    "connect",
+    "read_timeout",
+    "connect_timeout",
+    "410",
+];
+/// Of a second at most; on both sides of the 60 s that a copy may be old.
+const AGES: [Option<&str>; 5] = [None, Some("0s"), Some("59s"), Some("60s"), Some("60000000001ns")];
+/// What stands in a request beside its host.
+const FIELDS: [&[(&str, &str)]; 4] = [
+    &[("Accept-Language", "es"), ("X-Tenant", "a")],
+    &[("Accept-Language", "es"), ("X-Tenant", "a"), ("Backstop-Explain", "?1")],
+    &[("Accept-Language", "es"), ("X-Tenant", "a"), ("Cache-Control", "no-store")],
+    &[("Accept-Language", "es"), ("X-Tenant", "a"), ("Authorization", "Basic YTpi")],
+];
+/// By hand: 300 ms without 3 ms for the reply and 3 ms for the copy.
+const READ: Duration = Duration::from_millis(294);
+/// Longer than the deadline of every other route here.
+const LONG: Duration = Duration::from_millis(600);
+
+/// One request that was played, and how `explain` is asked about it.
+struct Case {
+    arguments: Vec<String>,
+    got: Got,
+}
+
+/// What the gateway did.
+#[derive(Debug, PartialEq, Eq)]
+struct Got {
+    status: u16,
+    field: Option<String>,
+    is_cut: bool,
+    received: u64,
+}
+
+struct Stage {
+    catalog: Origin,
+    authorizer: Origin,
+    gateway: Gateway,
+    hand: Hand,
+    cases: Vec<Case>,
+    /// Requests so far: each gets a name of its own.
+    asked: u32,
+    /// Requests that only prepared others, by route: all of them normal.
+    prepared: BTreeMap<String, u64>,
+}
+
+fn policy(catalog: &Origin, authorizer: &Origin) -> Policy {
+    let route = |rule: &str| {
+        format!("match = \"{rule}\"\ndependency = \"catalog\"\ndeadline = \"500ms\"\nin_flight = 10")
+    };
+    let read = |rule: &str, more: &str| Policy::description(&format!("match = \"{rule}\"\n{more}"));
+    let otherwise = "otherwise = { omit = { status = 200, type = \"application/json\", body = \"[]\" } }";
+    let parts = "parts = [{ at = \"/a\", route = \"part\", path = \"/part/{id}\", required = true }, { at = \"/b\", route = \"side\", path = \"/side/{id}\" }]";
+    let outcome = "outcome = { succeeded = [{ status = 200, json = { \"/status\" = \"paid\" } }], refused = [{ status = 422 }] }";
+    Policy::empty()
+        .dependency("catalog", catalog.addr(), "connections = 3\nconnect = \"100ms\"")
+        .table(
+            "authorizer.sessions",
+            &format!(
+                "url = \"http://{}/check\"\nallow = {{ status = [200, 204], header = \"x-allowed: yes\" }}\nprincipal = \"header.x-user\"\ntimeout = \"100ms\"\nin_flight = 20",
+                authorizer.addr()
+            ),
+        )
+        .route("description.public_read", &read("GET /p/{id}", "in_flight = 2"))
+        .route("declared.public_read", &read("GET /d/{id}", "declared = [500, 429]\nincorrect = \"fallback\"\nunavailable_status = \"cause\""))
+        .route("best.optional", &format!("{}\n{otherwise}", route("GET /best/{id}")))
+        .route("plain.direct", &route("* /plain/{id}"))
+        .route("account.guarded", &format!("{}\nauthorizer = \"sessions\"", route("POST /account/{id}")))
+        .route("page.composed", &format!("match = \"GET /page/{{id}}\"\ndeadline = \"500ms\"\nin_flight = 10\n{parts}"))
+        .route("part.public_read", &read("GET /part/{id}", "languages =\nkey = [\"path.id\"]\ncorrect = { type = \"application/json\" }"))
+        .route("side.optional", &format!("{}\notherwise = {{ omit = {{ status = 204 }} }}", route("GET /side/{id}")))
+        .route("pay.effect", &format!("{}\nfingerprint = \"body\"\n{outcome}", route("POST /pay/{id}")))
+        .route(
+            "reviews.cached_read",
+            &read("GET /reviews/{id}", "cache = { url = \"redis://127.0.0.1:1\", ttl = \"5s\" }\nlocal_copy = { max_age = \"60s\" }\nmax_age ="),
+        )
+}
+
+/// A right answer on every route.
+fn right(request: &Request) -> Answer {
+    if request.path().starts_with("/pay/") {
+        return Answer::json(r#"{"status":"paid"}"#);
+    }
+    right_answer(request, "right")
+}
+
+impl Stage {
+    async fn open() -> Self {
+        let (catalog, authorizer) = (Origin::start().await.unwrap(), Origin::start().await.unwrap());
+        catalog.default(Behaviour::from_fn(right));
+        authorizer.default(yes("ana"));
+        let mut gateway = Gateway::start(&policy(&catalog, &authorizer));
+        HOST.clone_into(&mut gateway.host);
+        let mut hand = gateway.hand();
+        hand.freeze();
+        let (cases, prepared) = (Vec::new(), BTreeMap::new());
+        Self { catalog, authorizer, gateway, hand, cases, asked: 0, prepared }
+    }
+
+    fn name(&mut self) -> u32 {
+        self.asked += 1;
+        self.asked
+    }
+
+    /// A request that only prepares another one, and is answered normally.
+    async fn prepare(&mut self, route: &str, target: &str, fields: &[(&str, &str)]) {
+        assert_eq!(self.gateway.get(target, fields).await.status(), 200, "{target}");
+        *self.prepared.entry(route.to_owned()).or_default() += 1;
+    }
+
+    /// From now on the origin fails so.
+    async fn breaks(origin: &Origin, failure: &str) {
+        let behaviour: Behaviour = match failure {
+            "ok" => return,
+            "allow" => return,
+            "deny" => Answer::new(401).into(),
+            "unclear" => Answer::new(204).into(),
+            "incorrect" => Answer::json("{}").into(),
+            "reset" => Behaviour::reset(),
+            "incomplete" => Behaviour::truncated(40, 20),
+            "protocol" => Behaviour::raw("this is no HTTP\r\n\r\n", Then::Close),
+            "read_timeout" => Behaviour::hang(),
+            "connect" => return down(origin).await,
+            "connect_timeout" => {
+                origin.close_connections();
+                origin.wait_until(BOUND, |stats| stats.connections_open == 0).await.unwrap();
+                return origin.fill_backlog().await.unwrap();
+            }
+            status => Behaviour::status(status.parse().unwrap()),
+        };
+        origin.on(Matcher::any(), behaviour);
+    }
+
+    /// It is well again, and what it did is forgotten.
+    async fn heals(origin: &Origin, failure: &str, default: impl Into<Behaviour>) {
+        if matches!(failure, "connect" | "connect_timeout") {
+            origin.accept_again().await.unwrap();
+        }
+        origin.reset();
+        origin.default(default);
+    }
+
+    /// Plays a request; `time` passes once it hangs.
+    async fn play(
+        &mut self,
+        (method, target): (&str, &str),
+        fields: &[(&str, &str)],
+        body: &[u8],
+        hangs: Option<Duration>,
+    ) -> Got {
+        let (catalog, authorizer) = (&self.catalog, &self.authorizer);
+        let (hand, gateway) = (&mut self.hand, &self.gateway);
+        let before = (catalog.count(), authorizer.count());
+        let opening = catalog.connections_open();
+        let answer = gateway.request(method, target, fields, body);
+        let passing = async {
+            let Some(time) = hangs else { return std::future::pending().await };
+            // A call that hangs has come to somebody, or it holds a connection that does not come about.
+            let is_open = ["dependency=\"catalog\"", "state=\"open\""];
+            while (catalog.count(), authorizer.count()) == before
+                && gateway.metrics().await.sum("backstop_upstream_connections", &is_open) <= opening as f64
+            {
+                tokio::task::yield_now().await;
+            }
+            hand.pass(time);
+            // Where it began to wait only now, the same time passes once more.
+            loop {
+                for _ in 0..20 {
+                    gateway.metrics().await;
+                }
+                hand.pass(time);
+            }
+        };
+        let response = tokio::select! {
+            response = answer => response,
+            () = passing => unreachable!("it goes on for ever"),
+        };
+        let field = response.header("backstop").map(str::to_owned);
+        let received = catalog.count() - before.0;
+        Got { status: response.status(), field, is_cut: !response.is_complete(), received }
+    }
+
+    fn explained(&mut self, words: &[&str], fields: &[(&str, &str)], got: Got) {
+        let mut arguments = vec!["explain".to_owned(), "policy.toml".to_owned()];
+        arguments.extend(words.iter().map(ToString::to_string));
+        arguments.extend(["--host".to_owned(), HOST.to_owned(), "--json".to_owned()]);
+        for (name, value) in fields {
+            arguments.extend(["--header".to_owned(), format!("{name}: {value}")]);
+        }
+        self.cases.push(Case { arguments, got });
+    }
+}
+
+/// How long a call of this route hangs, if it does.
+fn hangs(failure: &str, time: Duration) -> Option<Duration> {
+    match failure {
+        "read_timeout" => Some(time),
+        "connect_timeout" => Some(Duration::from_millis(100)),
+        _ => None,
+    }
+}
+
+/// How old a copy is, from how it is said.
+fn age(text: &str) -> Duration {
+    match (text.strip_suffix("ns"), text.strip_suffix('s')) {
+        (Some(ns), _) => Duration::from_nanos(ns.parse().unwrap()),
+        (None, Some(seconds)) => Duration::from_secs(seconds.parse().unwrap()),
+        (None, None) => panic!("{text}"),
+    }
+}
+
+impl Stage {
+    /// Reads with every failure, age and field, by GET and by HEAD.
+    async fn reads(&mut self, route: &str, path: &str, methods: &[&str], fields: &[&[(&str, &str)]]) {
+        for failure in FAILURES {
+            for copy in AGES {
+                for method in methods {
+                    // Connects that hang cost 300 ms of real time each.
+                    let fields = if failure == "connect_timeout" { &fields[..1] } else { fields };
+                    for fields in fields {
+                        let target = format!("{path}/{}", self.name());
+                        if let Some(copy) = copy {
+                            self.prepare(route, &target, FIELDS[0]).await;
+                            self.hand.pass(age(copy));
+                        }
+                        Self::breaks(&self.catalog, failure).await;
+                        let got = self.play((method, &target), fields, b"", hangs(failure, READ)).await;
+                        Self::heals(&self.catalog, failure, Behaviour::from_fn(right)).await;
+                        let request = format!("{method} {target}");
+                        let when = format!("catalog={failure}");
+                        let copy = copy.unwrap_or("none");
+                        self.explained(&[&request, "--when", &when, "--copy-age", copy], fields, got);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Requests on a route without copies, with every failure.
+    async fn others(&mut self, path: &str, methods: &[&str]) {
+        for failure in FAILURES.into_iter().filter(|failure| *failure != "incorrect") {
+            for method in methods {
+                let target = format!("{path}/{}", self.name());
+                Self::breaks(&self.catalog, failure).await;
+                let got = self.play((method, &target), FIELDS[1], b"", hangs(failure, LONG)).await;
+                Self::heals(&self.catalog, failure, Behaviour::from_fn(right)).await;
+                let (request, when) = (format!("{method} {target}"), format!("catalog={failure}"));
+                self.explained(&[&request, "--when", &when], FIELDS[1], got);
+            }
+        }
+    }
+
+    /// Every word of the authorizer, before every kind of answer.
+    async fn guarded(&mut self) {
+        for says in ["allow", "deny", "unclear", "503", "500", "reset", "incomplete", "read_timeout"] {
+            for failure in ["ok", "500", "503", "reset"] {
+                let target = format!("/account/{}", self.name());
+                Self::breaks(&self.catalog, failure).await;
+                Self::breaks(&self.authorizer, says).await;
+                let got = self.play(("POST", &target), FIELDS[1], b"", hangs(says, LONG)).await;
+                Self::heals(&self.catalog, failure, Behaviour::from_fn(right)).await;
+                Self::heals(&self.authorizer, says, yes("ana")).await;
+                let (request, when) = (format!("POST {target}"), format!("catalog={failure}"));
+                self.explained(&[&request, "--when", &when, "--authorizer", says], FIELDS[1], got);
+            }
+        }
+    }
+
+    /// Operations: each failure of the one forward, and what is known of an earlier one.
+    async fn operations(&mut self) {
+        let earlier = [
+            ("none", "ok"),
+            ("succeeded", "ok"),
+            ("refused", "422"),
+            ("unknown", "read_timeout"),
+            ("not_executed", "connect"),
+        ];
+        for (operation, before) in earlier {
+            for failure in FAILURES.into_iter().filter(|failure| *failure != "connect_timeout") {
+                let (target, key) = (format!("/pay/{}", self.name()), format!("key-{}", self.asked));
+                let fields = [("Idempotency-Key", key.as_str()), ("Backstop-Explain", "?1")];
+                if operation != "none" {
+                    Self::breaks(&self.catalog, before).await;
+                    self.play(("POST", &target), &fields, b"{}", hangs(before, LONG)).await;
+                    Self::heals(&self.catalog, before, Behaviour::from_fn(right)).await;
+                }
+                Self::breaks(&self.catalog, failure).await;
+                let got = self.play(("POST", &target), &fields, b"{}", hangs(failure, LONG)).await;
+                Self::heals(&self.catalog, failure, Behaviour::from_fn(right)).await;
+                let (request, when) = (format!("POST {target}"), format!("catalog={failure}"));
+                let words = [&*request, "--when", &when, "--operation", operation, "--data", "{}"];
+                self.explained(&words, &fields, got);
+            }
+        }
+    }
+
+    /// Full limits, with and without a copy.
+    async fn full(&mut self) {
+        for (limit, path, holder) in [("route=2", "/p", "/p/hold"), ("catalog=3", "/d", "/plain/hold")] {
+            let places = if limit == "route=2" { 2 } else { 3 };
+            let mut targets = Vec::new();
+            for copy in AGES {
+                let target = format!("{path}/{}", self.name());
+                if copy == Some("0s") || copy.is_none() {
+                    targets.push((copy, target));
+                }
+            }
+            for (_, target) in targets.iter().filter(|(copy, _)| copy.is_some()) {
+                let route = if path == "/p" { "description" } else { "declared" };
+                self.prepare(route, target, FIELDS[0]).await;
+            }
+            let gate = Gate::new();
+            self.catalog.on(Matcher::prefix(holder), Answer::json("{}").gate(&gate));
+            let gateway = &self.gateway;
+            let holding = (0..places).map(|_| gateway.get(holder, FIELDS[0]));
+            let holding = futures_util::future::join_all(holding);
+            let mut got = Vec::new();
+            let asking = async {
+                gate.wait_for_waiting(places, BOUND).await.unwrap();
+                for (copy, target) in &targets {
+                    for method in ["GET", "HEAD"] {
+                        let before = self.catalog.count();
+                        let response = gateway.request(method, target, FIELDS[1], b"").await;
+                        let field = response.header("backstop").map(str::to_owned);
+                        let received = self.catalog.count() - before;
+                        let is_cut = !response.is_complete();
+                        let status = response.status();
+                        got.push((
+                            *copy,
+                            format!("{method} {target}"),
+                            Got { status, field, is_cut, received },
+                        ));
+                    }
+                }
+                gate.open();
+            };
+            tokio::join!(holding, asking);
+            let route = if path == "/p" { "description" } else { "plain" };
+            // Those that hold the places get what is no right answer of a read.
+            let held = if path == "/p" { "held" } else { "" };
+            *self.prepared.entry(format!("{route}{held}")).or_default() += places as u64;
+            self.catalog.reset();
+            self.catalog.default(Behaviour::from_fn(right));
+            for (copy, request, got) in got {
+                let copy = copy.unwrap_or("none");
+                self.explained(&[&request, "--in-flight", limit, "--copy-age", copy], FIELDS[1], got);
+            }
+        }
+    }
+}
+
+/// What `explain` says of a case.
+fn explain(folder: &std::path::Path, case: &Case) -> (Got, [String; 4]) {
+    let arguments: Vec<&str> = case.arguments.iter().map(String::as_str).collect();
+    let (status, out, err) = output(&arguments, folder);
+    assert!(status.success(), "{arguments:?}: {err}");
+    let said: Value = serde_json::from_str(&out).unwrap();
+    let answer = &said["answer"];
+    let fields = answer["fields"].as_array().unwrap();
+    let field =
+        fields.iter().find(|field| field[0] == "backstop").map(|field| field[1].as_str().unwrap().to_owned());
+    let calls = said["calls"].as_array().unwrap().iter();
+    let received = calls.filter(|call| call["dependency"] == "catalog" && !call["request"].is_null()).count();
+    let got = Got {
+        status: u16::try_from(answer["status"].as_u64().unwrap()).unwrap(),
+        field,
+        is_cut: answer["cut"].as_bool().unwrap(),
+        received: received as u64,
+    };
+    let word = |value: &Value| value.as_str().unwrap().to_owned();
+    let counted = [
+        word(&said["route"]["name"]),
+        word(&answer["outcome"]),
+        word(&answer["source"]),
+        word(&answer["reason"]),
+    ];
+    (got, counted)
+}
+
+#[test]
+fn explain_says_what_the_gateway_does() {
+    run(async {
+        let mut stage = Stage::open().await;
+        stage.reads("description", "/p", &["GET", "HEAD"], &FIELDS).await;
+        stage.reads("declared", "/d", &["GET"], &FIELDS[..2]).await;
+        stage.reads("reviews", "/reviews", &["GET"], &FIELDS[1..2]).await;
+        stage.others("/best", &["GET", "HEAD"]).await;
+        stage.others("/plain", &["GET", "POST", "OPTIONS"]).await;
+        stage.others("/page", &["GET", "HEAD"]).await;
+        stage.guarded().await;
+        stage.operations().await;
+        stage.full().await;
+        let folder = stage.gateway.folder().to_owned();
+        let counts = std::sync::Mutex::new(BTreeMap::<[String; 4], u64>::new());
+        let wrong = std::sync::Mutex::new(Vec::new());
+        let cases = &stage.cases;
+        assert!(cases.len() >= 500, "{}", cases.len());
+        let next = std::sync::atomic::AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while let Some(case) = cases.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+                    {
+                        let (explained, counted) = explain(&folder, case);
+                        *counts.lock().unwrap().entry(counted).or_default() += 1;
+                        if explained != case.got {
+                            let text = format!(
+                                "{:?}\n  gateway: {:?}\n  explain: {explained:?}",
+                                case.arguments, case.got
+                            );
+                            wrong.lock().unwrap().push(text);
+                        }
+                    }
+                });
+            }
+        });
+        let wrong = wrong.into_inner().unwrap();
+        assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+        let mut counts = counts.into_inner().unwrap();
+        for (route, number) in &stage.prepared {
+            let counted = [route.as_str(), "normal", "primary", "none"].map(str::to_owned);
+            *counts.entry(counted).or_default() += number;
+        }
+        counted_alike(&stage.gateway, &counts).await;
+    });
+}
+
+/// The gateway has counted what was explained, and nothing else, on routes whose requests all were.
+async fn counted_alike(gateway: &Gateway, counts: &BTreeMap<[String; 4], u64>) {
+    let metrics = gateway.metrics().await;
+    for route in ["best", "plain", "account", "page", "reviews", "declared"] {
+        let mut all = 0;
+        for ([of, outcome, source, reason], expected) in counts.iter().filter(|([of, ..], _)| of == route) {
+            let labels = [("route", of), ("outcome", outcome), ("source", source), ("reason", reason)];
+            let labels = labels.map(|(name, value)| format!("{name}=\"{value}\""));
+            let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+            let counted = metrics.sum("backstop_requests_total", &labels) as u64;
+            assert_eq!(counted, *expected, "{labels:?}");
+            all += counted;
+        }
+        let label = format!("route=\"{route}\"");
+        assert_eq!(metrics.sum("backstop_requests_total", &[&label]) as u64, all, "{route}");
+    }
+}
