@@ -37,6 +37,7 @@ use crate::router::{RouteConflict, Router};
 use crate::stack::{RouteStack, Shared};
 use crate::state::State;
 use crate::tallies::Tallies;
+use crate::telemetry::{self, AccessLog, CannotTell, Reopen, Telemetry};
 use crate::upstream::{Address, Pool, Settings};
 use crate::via::pseudonym;
 use crate::withdraws::withdraws;
@@ -101,6 +102,9 @@ pub enum BindError {
     /// Two rules claim the same requests.
     #[error(transparent)]
     Routes(#[from] RouteConflict),
+    /// Requests cannot be told of as the policy says.
+    #[error(transparent)]
+    Tell(#[from] CannotTell),
     /// Operations cannot be written down.
     #[error("the ledger of operations cannot be used")]
     Ledger(#[from] LedgerUnusable),
@@ -110,6 +114,8 @@ pub enum BindError {
 const TICK: Duration = Duration::from_secs(1);
 /// How long a stop waits for queued copies to reach the disk.
 const CLOSE_STORE: Duration = Duration::from_secs(2);
+/// How long a stop waits for what is told of requests.
+const CLOSE_TELEMETRY: Duration = Duration::from_secs(1);
 /// How often a stop looks whether the requests under way are done.
 const DRAIN_STEP: Duration = Duration::from_millis(10);
 
@@ -167,6 +173,13 @@ impl Gateway {
             looks: Arc::new(backstop_engine::admission::Limit::new(operations::LOOKS)),
             trusted: gateway.trusted.clone(),
             tallies: Tallies::default(),
+            telemetry: Telemetry::start(
+                gateway.access_log.as_ref(),
+                gateway.traces.as_ref(),
+                &gateway.name,
+                backstop.clock(),
+            )?,
+            addresses: dependencies.iter().map(telemetry::address).collect(),
         };
         Ok(Self {
             backstop,
@@ -203,6 +216,11 @@ impl Gateway {
     /// What was found when the copies were opened.
     pub fn report(&self) -> &OpenReport {
         &self.report
+    }
+
+    /// What has the access log's file opened anew, where there is one.
+    pub fn access_log(&self) -> Option<Reopen> {
+        self.shared.telemetry.access_log.as_ref().map(AccessLog::reopener)
     }
 
     /// Limits, counters, copies and clock, for whoever shows them.
@@ -264,7 +282,9 @@ impl Gateway {
         let joined = tokio::task::spawn_blocking(move || crew.join()).await.map_err(io::Error::other)?;
         let copies = self.backstop.copies().clone();
         let operations = self.operations.clone();
+        let shared = Arc::clone(&self.shared);
         let closing = move || {
+            let _lost_as_others_are = shared.telemetry.close(CLOSE_TELEMETRY);
             let follows_no_more = reconciler.is_none_or(|reconciler| reconciler.close(CLOSE_STORE));
             let ledger = operations.is_none_or(|operations| operations.ledger.close(CLOSE_STORE));
             (copies.close(CLOSE_STORE), state.close(CLOSE_STORE), follows_no_more && ledger)
@@ -461,6 +481,7 @@ fn route_stack(
         is_read: rules.class.read().is_some(),
         response_edits: Arc::new(Edits::new(&route.response_headers)),
         parts: route.parts.iter().map(PartRules::new).collect(),
+        template: telemetry::template(route),
     })
 }
 

@@ -38,6 +38,7 @@ use crate::router::{Found, Router};
 use crate::strict::{self, Fault, passes_for};
 use crate::tallies::Tallies;
 use crate::target::origin_form;
+use crate::telemetry::{Calling, Telemetry};
 use crate::trailers;
 use crate::upstream::Lane;
 
@@ -66,6 +67,10 @@ pub(crate) struct Shared {
     pub(crate) trusted: Vec<backstop_policy::IpRange>,
     pub(crate) tallies: Tallies,
     pub(crate) decisions: Decisions,
+    /// Who is told of requests.
+    pub(crate) telemetry: Telemetry,
+    /// What each dependency is called and where it listens, for whoever is told.
+    pub(crate) addresses: Vec<(Box<str>, u16)>,
 }
 
 /// One route, ready to forward.
@@ -89,6 +94,8 @@ pub(crate) struct RouteStack {
     pub(crate) response_edits: Arc<Edits>,
     /// Of a composed route.
     pub(crate) parts: Box<[PartRules]>,
+    /// The path template of its requests, if it has only one.
+    pub(crate) template: Option<Box<str>>,
 }
 
 /// What one thread has of its own.
@@ -121,7 +128,15 @@ impl Thread {
         let index = self.shared.routes.get(usize::from(route.0)).and_then(|route| route.authorizer);
         let authorizer = index.and_then(|index| self.shared.authorizers.get(index));
         match authorizer {
-            Some(authorizer) => authorizer.find_out(&self.lanes, attempt, head, progress).await,
+            Some(authorizer) => {
+                let asking = Calling::begin_asking(self, attempt.as_ref(), head);
+                let head = asking.as_ref().map_or(head, |(_, told)| told);
+                let verdict = authorizer.find_out(&self.lanes, attempt, head, progress).await;
+                if let Some((calling, _)) = asking {
+                    calling.was_told(&verdict);
+                }
+                verdict
+            }
             // Nobody who could say so is there.
             None => Verdict::Unclear,
         }
@@ -133,12 +148,13 @@ impl Thread {
     }
 }
 
-/// Answers one request.
+/// Answers one request. `routed` is told where it leads.
 pub(crate) async fn handle(
     thread: &Rc<Thread>,
     peer: SocketAddr,
     client: Option<&interim::Writer>,
     request: Request<Incoming>,
+    routed: &Cell<Option<RouteId>>,
 ) -> Response<ReplyContent> {
     let shared = &*thread.shared;
     let number = thread.next_number();
@@ -172,6 +188,7 @@ pub(crate) async fn handle(
     let Some(Found { route, parameters }) = shared.router.find(&host, &head.method, &path) else {
         return refused(Fault::NoRoute);
     };
+    routed.set(Some(route));
     let Some(route) = shared.routes.get(usize::from(route.0)) else {
         return refused(Fault::NoRoute);
     };
@@ -382,6 +399,7 @@ pub(crate) fn refuse(shared: &Shared, method: &Method, fault: Fault, unread: boo
     // To HEAD as to GET, without the content (RFC 9110 section 9.3.2).
     let content = if *method == Method::HEAD { Bytes::new() } else { Bytes::from(text) };
     let mut response = Response::new(Either::Right(Full::new(content)));
+    response.extensions_mut().insert(fault);
     *response.status_mut() = fault.status();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, problem::MEDIA_TYPE);

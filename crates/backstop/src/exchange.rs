@@ -99,5 +99,12 @@ where
     let watch = upload.map(Arc::as_ref);
     let decision = drive(&mut flow, &mut hands, &shared.clock, &shared.waiters, watch).await;
     hands.upload = upload.cloned();
-    hands.answer(decision, explain).await
+    let is_exercised = rules.exercise.share_per_mille > 0;
+    // Before the answer takes the place of the copy that would have been served.
+    let trial = if is_exercised { hands.draw(facts, &decision, flow.draw()) } else { None };
+    let answered = hands.answer(decision, explain).await;
+    if let Some(trial) = trial {
+        upstream.exercise(trial);
+    }
+    answered
 }
