@@ -38,7 +38,7 @@ use crate::router::{Found, Router};
 use crate::strict::{self, Fault, passes_for};
 use crate::tallies::Tallies;
 use crate::target::origin_form;
-use crate::telemetry::{Calling, Telemetry};
+use crate::telemetry::{self, Calling, Telemetry};
 use crate::trailers;
 use crate::upstream::Lane;
 
@@ -304,6 +304,7 @@ pub(crate) fn make_ready(
         head.extensions.insert(AlsoKey(told));
     }
     let named = forward::prepare(head, peer, trusted, &shared.via);
+    telemetry::take_part(head);
     if let Some(authorizer) = authorizer {
         // Before the operator's edits: a credential of the operator's would let everybody in.
         head.extensions.insert(authorizer.credentials(&head.headers));

@@ -23,7 +23,7 @@ use backstop_policy::{AccessLogSettings, DependencySettings, RouteSettings, Trac
 
 pub(crate) use access_log::AccessLog;
 pub use access_log::Reopen;
-pub(crate) use context::{TRACEPARENT, Told};
+pub(crate) use context::{TRACEPARENT, Told, take_part};
 pub(crate) use queue::Counts;
 pub(crate) use seen::observe;
 pub(crate) use spans::{Calling, Spans};

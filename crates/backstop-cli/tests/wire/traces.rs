@@ -295,7 +295,7 @@ fn what_is_not_sampled_is_not_recorded_and_goes_on() {
         assert!(!parent.contains(TRACE) && parent.ends_with("-03"), "{parent}");
         assert_eq!(anew.header("tracestate"), None);
         let spans = traced.spans(2).await;
-        assert_eq!(of_kind(&spans, 2)[0].parent_span_id, [], "it begins here");
+        assert!(of_kind(&spans, 2)[0].parent_span_id.is_empty(), "it begins here");
         let none = self::traced("0%").await;
         for _ in 0..20 {
             assert_eq!(none.gateway.get("/rest", &[]).await.status(), 200);

@@ -4,7 +4,7 @@
 //! one of its own otherwise. What it sends on has a parent of its own for every call. Without `telemetry.traces` it takes no part,
 //! and passes both fields on as they came.
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, request};
 
 pub(crate) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 pub(crate) const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
@@ -89,9 +89,17 @@ impl Context {
     }
 }
 
+/// Makes a request that is sent on a part of the span that it was told of, if it was.
+pub(crate) fn take_part(head: &mut request::Parts) {
+    if let Some(&Told(own)) = head.extensions.get() {
+        let goes_on = Context::of(&head.headers).is_some_and(|caller| caller.trace_id == own.trace_id);
+        tell(&mut head.headers, &own, goes_on);
+    }
+}
+
 /// Makes the fields say that what follows is a part of `context`. `goes_on`: whether that is the trace that they named before; of
 /// another one what they say besides does not hold.
-pub(crate) fn tell(headers: &mut HeaderMap, context: &Context, goes_on: bool) {
+pub(super) fn tell(headers: &mut HeaderMap, context: &Context, goes_on: bool) {
     headers.insert(TRACEPARENT, context.value());
     if goes_on { cut_state(headers) } else { while headers.remove(TRACESTATE).is_some() {} }
 }

@@ -21,7 +21,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use pin_project_lite::pin_project;
 
-use super::context::{self, Context};
+use super::context::{Context, Told};
 use crate::interim;
 use crate::stack::{Shared, Thread, handle};
 use crate::strict::Fault;
@@ -109,7 +109,7 @@ pub(crate) async fn observe(
     if let Some(spans) = &telemetry.spans {
         let caller = Context::of(request.headers());
         let own = spans.begin(caller.as_ref(), thread);
-        context::tell(request.headers_mut(), &own, caller.is_some());
+        request.extensions_mut().insert(Told(own));
         open.trace = Some((own, caller));
     }
     let mut routed = Routed { route: &route, open: Some(open) };

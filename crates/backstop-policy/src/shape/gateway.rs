@@ -43,7 +43,7 @@ table! {
         /// The share of normal reads that also try what stands behind their route, on every route that says nothing of its
         /// own. Copies and prepared answers are tried, which costs no call; where this or a route's `exercise` is written,
         /// the `alternative` is called too. `"0%"` tries nothing.
-        "exercise" exercise: Percent = Default("`\"1%\"`, without calls");
+        "exercise" exercise: Percent = Default("1 % tries what one has oneself, and nobody is called");
         /// How long a graceful stop may take before what is left is cut. No route's `deadline` may be longer.
         "drain" drain: PositiveTime = Default("`\"10s\"`");
         /// Where each request leaves a line.
