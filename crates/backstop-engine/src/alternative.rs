@@ -269,6 +269,29 @@ impl StandIn {
         permit
     }
 
+    /// As [`StandIn::try_acquire`], for a call that nobody needs: half of what was verified stays free for those who do. It is
+    /// not counted as a refusal.
+    ///
+    /// # Errors
+    /// What [`may_stand_in`] says, or that less than half would be left.
+    pub fn try_acquire_spare(
+        &self,
+        own: Option<&Verified>,
+        resources: impl IntoIterator<Item = UsedResource>,
+        policy: &[u8; 32],
+        now: &Now,
+    ) -> Result<StandInPermit, NoAlternative> {
+        may_stand_in(resources, own, policy, now).and_then(|()| self.counts(own, policy, now))?;
+        if !self.rate.is_half_spare(now.mono) {
+            return Err(NoAlternative::Rate);
+        }
+        let half = self.in_flight.limit() / 2;
+        let place = self.in_flight.try_acquire_within(Turn::Newcomer, Excess::Refuse, half);
+        let place = place.ok_or(NoAlternative::Concurrency)?;
+        let taken = self.rate.take(now.mono).ok_or(NoAlternative::Rate)?;
+        Ok(StandInPermit { _place: place, taken })
+    }
+
     /// The call is not made after all: its part of the rate comes back too, unless somebody has taken since.
     pub fn put_back(&self, permit: StandInPermit) {
         let StandInPermit { _place, taken } = permit;

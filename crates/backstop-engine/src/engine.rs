@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::admission::Limit;
-use crate::alternative::{StandIn, Verified};
+use crate::alternative::{Signal, StandIn, UsedResource, Verified};
 use crate::coverage::Coverage;
+use crate::exercise::Exercises;
 use crate::failure::Failure;
 use crate::fills::Fills;
-use crate::health::Health;
+use crate::health::{Band, Health};
 use crate::policy::{
-    CacheId, CacheRules, Dependency, DependencyId, Origin, Policy, PolicyError, Route, RouteId,
+    CacheId, CacheRules, Dependency, DependencyId, Origin, Policy, PolicyError, ResourceId, Route, RouteId,
 };
 use crate::resource::Resource;
 use crate::retry::Budget;
@@ -31,6 +32,7 @@ pub struct Engine {
     instances: u32,
     resources: Box<[Arc<Resource>]>,
     draining: AtomicBool,
+    in_incident: AtomicBool,
     routes: Box<[RouteState]>,
     dependencies: Box<[DependencyState]>,
     caches: Box<[CacheState]>,
@@ -53,6 +55,8 @@ pub struct RouteState {
     pub authorizations: AuthorizationTally,
     /// Reads for what a shared cache does not have, on a route that has one.
     pub fills: Option<Arc<Fills>>,
+    /// What came of trying its alternatives.
+    pub exercises: Exercises,
 }
 
 /// One shared cache.
@@ -93,6 +97,32 @@ impl DependencyState {
             self.watched.iter().for_each(|watched| watched.late(called));
         }
     }
+
+    /// What is known of the resources that it uses, when it is to stand in for `own`. `full` is the one that refused.
+    pub(crate) fn as_stand_in_for<'a>(
+        &'a self,
+        own: &'a DependencyState,
+        full: Option<ResourceId>,
+        now: Mono,
+    ) -> impl Iterator<Item = UsedResource> + 'a {
+        let bands = self.rules.recovery.unwrap_or_default();
+        let resources = self.watched.iter().zip(&self.resources);
+        self.rules.uses.iter().zip(resources).map(move |(id, (watched, resource))| UsedResource {
+            is_shared: own.rules.uses.contains(id),
+            is_cause: full == Some(*id),
+            signal: watched.signal(now, &bands.green, &bands.red).or_worse(use_of(
+                resource,
+                &bands.green,
+                &bands.red,
+            )),
+        })
+    }
+}
+
+/// What the use of a resource's places says about it.
+fn use_of(resource: &Resource, green: &Band, red: &Band) -> Signal {
+    let in_use = resource.in_use_per_mille();
+    Signal::of(in_use > green.in_use.0, in_use > red.in_use.0)
 }
 
 impl Engine {
@@ -118,6 +148,7 @@ impl Engine {
             tally: RouteTally::new(),
             coverage: Coverage::new(),
             authorizations: AuthorizationTally::default(),
+            exercises: Exercises::default(),
             fills: rules.class.cached().map(|cached| Arc::new(Fills::new(&rules.name, &cached.fill))),
             rules,
         });
@@ -151,6 +182,7 @@ impl Engine {
             process_origin: policy.in_flight_origin,
             instances: policy.instances.max(1),
             draining: AtomicBool::new(false),
+            in_incident: AtomicBool::new(false),
             routes: routes.collect(),
             dependencies: dependencies.collect(),
             caches,
@@ -220,6 +252,16 @@ impl Engine {
     /// From now on every new request is refused; those in flight go on.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// Whoever looks after incidents says whether one is under way.
+    pub fn set_in_incident(&self, is_open: bool) {
+        self.in_incident.store(is_open, Ordering::Relaxed);
+    }
+
+    /// Whether an incident is under way, as far as anybody has said.
+    pub fn is_in_incident(&self) -> bool {
+        self.in_incident.load(Ordering::Relaxed)
     }
 
     /// Whether new requests are refused because the service is stopping.

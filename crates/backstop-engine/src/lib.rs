@@ -15,6 +15,7 @@
 //! | [`alternative`], [`watched`] | whether another dependency may stand in |
 //! | [`retry_after`] | when who was refused may come back |
 //! | [`health`] | what a dependency that failed is still given, and how it comes back |
+//! | [`exercise`] | what is tried of an alternative while nobody needs it |
 //! | [`snapshot`] | when an answer is a copy's, and when a copy may still be served |
 //! | [`composed`] | what an answer comes to that is put together from others |
 //! | [`outcome`] | what a request came to |
@@ -34,6 +35,7 @@ pub mod coverage;
 pub mod deadline;
 pub mod engine;
 pub mod entropy;
+pub mod exercise;
 pub mod failure;
 pub mod fills;
 pub mod flow;

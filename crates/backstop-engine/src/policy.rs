@@ -154,6 +154,8 @@ pub struct Route {
     pub alternative: Option<AlternativeRules>,
     /// Who says whether a caller may; nobody if `None`.
     pub authorizer: Option<AuthorizerRules>,
+    /// How much of what goes well also tries the alternative.
+    pub exercise: ExerciseRules,
     /// The class and its own rules.
     pub class: RouteClass,
     /// Where the parts of the route were written.
@@ -177,6 +179,7 @@ impl Default for Route {
             retry: None,
             alternative: None,
             authorizer: None,
+            exercise: ExerciseRules::default(),
             class: RouteClass::Direct(Direct::default()),
             origins: RouteOrigins::default(),
         }
@@ -201,6 +204,17 @@ pub struct AlternativeRules {
     pub dependency: DependencyId,
     /// What it was measured to bear; none of it is used if `None`.
     pub verified: Option<Verified>,
+    /// Where it was written.
+    pub origin: Origin,
+}
+
+/// How much of what goes well also tries the alternative. By default nothing does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExerciseRules {
+    /// The share of normal reads, in per mille.
+    pub share_per_mille: u16,
+    /// Whether another dependency is really called for it. What one has oneself is always tried.
+    pub calls: bool,
     /// Where it was written.
     pub origin: Origin,
 }

@@ -154,6 +154,20 @@ impl Rate {
         }
     }
 
+    /// Whether one could be taken at this moment and half of what may be taken at once would still be there, at least one.
+    pub fn is_half_spare(&self, now: Mono) -> bool {
+        let word = self.word.load(Ordering::Acquire);
+        let pace = self.pace_of(word);
+        match pace.interval_ns {
+            NEVER => false,
+            AT_ONCE => true,
+            interval_ns => {
+                let left_ns = free_ns(word, pace, now).saturating_sub(interval_ns);
+                left_ns >= interval_ns.max(pace.burst_ns() / 2)
+            }
+        }
+    }
+
     /// Admissions per second, as it is now: after rounding, and infinite without a limit.
     pub fn per_second(&self) -> f64 {
         match self.pace().interval_ns {

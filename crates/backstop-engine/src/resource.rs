@@ -219,6 +219,12 @@ impl Resource {
         in_use.checked_div(u64::from(limit)).map_or(1_000, |share| u32::try_from(share).unwrap_or(u32::MAX))
     }
 
+    /// Whether one use more would leave half of it to others.
+    pub fn is_half_spare(&self, now: Mono) -> bool {
+        self.concurrency().is_none_or(|limit| self.in_use().saturating_add(1) <= limit / 2)
+            && self.rate.is_half_spare(now)
+    }
+
     /// How often it refused for this reason so far, or would have.
     pub fn refused(&self, refusal: ResourceRefusal) -> u64 {
         self.refused.get(refusal as usize).map_or(0, |counter| counter.load(Ordering::Relaxed))

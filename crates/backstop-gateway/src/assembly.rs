@@ -30,6 +30,7 @@ use crate::router::Router;
 use crate::stack::{RouteStack, Shared};
 use crate::steps::Words;
 use crate::tallies::Tallies;
+use crate::telemetry::{self, Telemetry};
 use crate::upstream::{Address, Network, Pool, Settings};
 use crate::via::pseudonym;
 use crate::withdraws::withdraws;
@@ -49,6 +50,7 @@ impl Assembly {
         clock: &Clock,
         copies: Copies,
         operations: Option<Arc<Operations>>,
+        telemetry: Telemetry,
         network: impl Fn(&DependencySettings) -> Network,
     ) -> Result<Self, BindError> {
         let Loaded { policy, gateway, dependencies, authorizers, caches, routes, sources, .. } = loaded;
@@ -82,6 +84,8 @@ impl Assembly {
             looks: Arc::new(backstop_engine::admission::Limit::new(operations::LOOKS)),
             trusted: gateway.trusted.clone(),
             tallies: Tallies::default(),
+            telemetry,
+            addresses: dependencies.iter().map(telemetry::address).collect(),
         };
         Ok(Self { backstop, shared: Arc::new(shared), pools, caches })
     }
@@ -166,6 +170,7 @@ fn route_stack(
         is_read: rules.class.read().is_some(),
         response_edits: Arc::new(Edits::new(&route.response_headers)),
         parts: route.parts.iter().map(PartRules::new).collect(),
+        template: telemetry::template(route),
     })
 }
 

@@ -20,8 +20,9 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 use crate::interim::Writer;
-use crate::stack::{Shared, Thread, handle};
+use crate::stack::{Shared, Thread};
 use crate::taken::{Replies, Taken};
+use crate::telemetry::observe;
 use crate::timed_io::TimedIo;
 
 /// What a client may send and take on a connection.
@@ -157,7 +158,7 @@ pub(crate) async fn serve(
                 (side.clone(), request.version() == Version::HTTP_10, request.method().clone());
             async move {
                 let client = (request.version() < Version::HTTP_2).then_some(&*interim);
-                let response = handle(&thread, peer, client, request).await;
+                let response = observe(&thread, peer, client, request).await;
                 let side = (is_old && ends_with_the_connection(&method, &response)).then_some(side);
                 Ok::<_, Infallible>(response.map(|body| match client {
                     Some(_) => Taken::by_connection(body, side),

@@ -146,6 +146,8 @@ pub fn explain(loaded: &Loaded, question: &Question) -> Result<Explanation, Cann
     let mut enforced = loaded.clone();
     for route in &mut enforced.policy.routes {
         route.mode = Mode::Enforce;
+        // What is tried beside some requests is nothing that this one gets.
+        route.exercise.share_per_mille = 0;
     }
     let mut explanation = rehearsal::play(&enforced, question)?;
     if let Some(matched) = &mut explanation.route {

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use backstop::authorize::Verdict;
 use backstop::canonical;
+use backstop::exercise::Trial;
 use backstop::fill::{Fill, Landing, Leading, Place};
 use backstop::upstream::{CacheAnswer, CallError, Progress, Upstream};
 use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
@@ -21,11 +22,13 @@ use http_body::Body;
 use tokio::sync::oneshot;
 
 use crate::client_body::RequestContent;
+use crate::exercise;
 use crate::hop;
 use crate::stack::Thread;
 use crate::steps::BACKSTOP_STEPS;
 use crate::strict::{is_disguised, is_forwarding};
 use crate::target::Prefix;
+use crate::telemetry::Calling;
 use crate::trailers::{self, Ruled};
 use crate::upstream::{AnswerBody, Lane};
 use crate::via;
@@ -216,7 +219,10 @@ impl Upstream<RequestContent> for Forward<'_> {
         if !request.body().is_end_stream() && !request.headers().contains_key(CONTENT_LENGTH) {
             request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         }
-        let mut response = lane.call(attempt, request, progress).await?;
+        let calling = Calling::begin(self.thread, &attempt, &mut request);
+        let came = lane.call(attempt, request, progress).await;
+        calling.ended(came.as_ref());
+        let mut response = came?;
         // Were such a field dropped at the word of `Connection`, an answer that must not be kept would look like one that may.
         if hop::nominates_part_of_the_answer(response.headers()) {
             let invalid = Failure::new(FailureKind::Protocol, Phase::Head, Sent::Maybe);
@@ -264,6 +270,15 @@ impl Upstream<RequestContent> for Forward<'_> {
             Place::Full => Landing::full(),
             _ => Landing::apart(),
         }
+    }
+
+    fn exercise(&self, trial: Trial) {
+        let (thread, route, target) = (Rc::clone(self.thread), self.route, self.target.clone());
+        tokio::task::spawn_local(async move {
+            let Some(forward) = Forward::of(&thread, route, target) else { return };
+            let turned = trial.run(&forward, RequestContent::none()).await;
+            exercise::tell(&thread.shared.engine.route(route).rules, &turned);
+        });
     }
 
     fn no_content(&self) -> Option<RequestContent> {

@@ -29,6 +29,7 @@ use crate::reconciler::{self, CannotFollow, Reconciler};
 use crate::router::RouteConflict;
 use crate::stack::Shared;
 use crate::state::State;
+use crate::telemetry::{AccessLog, CannotTell, Reopen, Telemetry};
 use crate::upstream::{Network, Pool};
 use crate::worker::{Stage, Worker};
 
@@ -91,6 +92,9 @@ pub enum BindError {
     /// Two rules claim the same requests.
     #[error(transparent)]
     Routes(#[from] RouteConflict),
+    /// Requests cannot be told of as the policy says.
+    #[error(transparent)]
+    Tell(#[from] CannotTell),
     /// Operations cannot be written down.
     #[error("the ledger of operations cannot be used")]
     Ledger(#[from] LedgerUnusable),
@@ -100,6 +104,8 @@ pub enum BindError {
 const TICK: Duration = Duration::from_secs(1);
 /// How long a stop waits for queued copies to reach the disk.
 const CLOSE_STORE: Duration = Duration::from_secs(2);
+/// How long a stop waits for what is told of requests.
+const CLOSE_TELEMETRY: Duration = Duration::from_secs(1);
 /// How often a stop looks whether the requests under way are done.
 const DRAIN_STEP: Duration = Duration::from_millis(10);
 
@@ -117,7 +123,10 @@ impl Gateway {
         let (copies, report) = open_copies(store, &loaded.policy, &clock);
         let open = |_| operations::open(Path::new(&*store.path), clock.now()).map(Arc::new);
         let operations = store.ledger.map(open).transpose()?;
-        let assembly = Assembly::new(&loaded, &clock, copies, operations.clone(), |_| Network::System)?;
+        let (access_log, traces) = (gateway.access_log.as_ref(), gateway.traces.as_ref());
+        let telemetry = Telemetry::start(access_log, traces, &gateway.name, &clock)?;
+        let assembly =
+            Assembly::new(&loaded, &clock, copies, operations.clone(), telemetry, |_| Network::System)?;
         let Assembly { backstop, shared, pools, caches } = assembly;
         let state = State::open(store, backstop.engine(), &clock, dependencies);
         let follow = |operations: &Arc<Operations>| {
@@ -162,6 +171,11 @@ impl Gateway {
     /// What was found when the copies were opened.
     pub fn report(&self) -> &OpenReport {
         &self.report
+    }
+
+    /// What has the access log's file opened anew, where there is one.
+    pub fn access_log(&self) -> Option<Reopen> {
+        self.shared.telemetry.access_log.as_ref().map(AccessLog::reopener)
     }
 
     /// Limits, counters, copies and clock, for whoever shows them.
@@ -223,7 +237,9 @@ impl Gateway {
         let joined = tokio::task::spawn_blocking(move || crew.join()).await.map_err(io::Error::other)?;
         let copies = self.backstop.copies().clone();
         let operations = self.operations.clone();
+        let shared = Arc::clone(&self.shared);
         let closing = move || {
+            let _lost_as_others_are = shared.telemetry.close(CLOSE_TELEMETRY);
             let follows_no_more = reconciler.is_none_or(|reconciler| reconciler.close(CLOSE_STORE));
             let ledger = operations.is_none_or(|operations| operations.ledger.close(CLOSE_STORE));
             (copies.close(CLOSE_STORE), state.close(CLOSE_STORE), follows_no_more && ledger)

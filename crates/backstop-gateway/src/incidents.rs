@@ -125,6 +125,7 @@ impl Book {
         let oldest = pages.incidents.ended().next().map(|record| record.id.clone());
         let change = pages.incidents.tick(now, &sample, &self.names);
         let is_changed = change.is_some();
+        self.engine.set_in_incident(pages.incidents.current().is_some());
         if let Some(change) = change {
             tell(&change);
             let forgotten = oldest.filter(|oldest| pages.incidents.ended().all(|kept| kept.id != *oldest));

@@ -5,11 +5,13 @@
 
 mod authorizations;
 mod caches;
+mod exercises;
 mod incidents;
 mod observed;
 mod operations;
 mod reconciler;
 mod recovery;
+mod telemetry;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -59,6 +61,7 @@ impl Collector for Everything {
         self.recovery(&mut encoder)?;
         self.caches(&mut encoder)?;
         self.fills(&mut encoder)?;
+        self.exercises(&mut encoder)?;
         self.incidents(&mut encoder)?;
         self.operations(&mut encoder)?;
         self.reconciler(&mut encoder)?;
@@ -67,7 +70,8 @@ impl Collector for Everything {
         self.copies(&mut encoder)?;
         self.store(&mut encoder)?;
         self.pools(&mut encoder)?;
-        self.connections(&mut encoder)
+        self.connections(&mut encoder)?;
+        self.telemetry(&mut encoder)
     }
 }
 
@@ -246,6 +250,13 @@ impl Everything {
             // Without reads there is no share: the series is absent.
             if let Some(ratio) = route.coverage.count(now).ratio() {
                 coverage.gauge(&vec![("route", &*route.rules.name)], ratio)?;
+            }
+        }
+        let help = "The oldest copy that may be served";
+        let mut limits = series(encoder, "backstop_copy_max_age_seconds", help, MetricType::Gauge)?;
+        for route in reads().filter(|route| route.rules.class.keeps_copies()) {
+            if let Some(read) = route.rules.class.read() {
+                limits.gauge(&vec![("route", &*route.rules.name)], read.max_age.as_secs_f64())?;
             }
         }
         let mut ages = encoder.encode_descriptor(

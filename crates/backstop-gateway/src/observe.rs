@@ -34,6 +34,7 @@ use backstop::fields::{Speaker, describe_failure};
 use backstop::problem;
 use backstop::upload::UploadWatch;
 use backstop::upstream::{BrokenOff, CallError, Progress, Upstream};
+use backstop::walk::Recorder;
 use backstop_engine::failure::{Cause, Failure, FailureKind, Phase, Sent};
 use backstop_engine::flow::{Account, Attempt, AttemptId, ClientFault, Places};
 use backstop_engine::outcome::{Outcome, Reason, Source};
@@ -67,6 +68,10 @@ pub(crate) struct Observed<'a> {
     pub(crate) number: u64,
 }
 
+/// Marks an answer that was decided about and not made of that decision.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OnlyObserved;
+
 /// Whether what is decided on a route is carried out.
 pub(crate) fn is_observed(route: &RouteStack) -> bool {
     route.protected.state().rules.mode == Mode::Observe
@@ -78,7 +83,9 @@ pub(crate) async fn answer(
     forward: &Forward<'_>,
     observed: Observed<'_>,
 ) -> Response<Passed> {
-    let Observed { route, head, content, upload, number } = observed;
+    let Observed { route, mut head, content, upload, number } = observed;
+    // What its shadow does is not what was done.
+    head.extensions.remove::<Recorder>();
     let shared = &*thread.shared;
     let method = head.method.clone();
     let exchange = Exchange::begin(route.id, read_ahead(route));
@@ -96,7 +103,7 @@ pub(crate) async fn answer(
     let patience = patience(route);
     let called =
         call(shared, forward, route, Request::from_parts(head, content), upload, patience, &exchange);
-    match called.await {
+    let mut response = match called.await {
         Ok(response) => {
             let (mut head, body) = response.into_parts();
             exchange.came(Came::Answer(Box::new(head.clone())));
@@ -110,7 +117,9 @@ pub(crate) async fn answer(
             exchange.came(Came::Nothing(unanswered));
             unanswered.told(shared, &method).map(|content| Passed::own(content, leaving))
         }
-    }
+    };
+    response.extensions_mut().insert(OnlyObserved);
+    response
 }
 
 fn patience(route: &RouteStack) -> Duration {

@@ -53,6 +53,8 @@ pub(crate) use calibration::Calibration;
 pub(crate) use counts::{Counts, RouteCounts};
 pub use followed::CannotFollow;
 pub(crate) use followed::{Followed, followed};
+#[cfg(feature = "otlp")]
+pub(crate) use query::Way;
 pub(crate) use webhook::Webhook;
 
 /// What the reconciler is given.

@@ -40,6 +40,7 @@ use crate::steps;
 use crate::strict::{self, Fault, passes_for};
 use crate::tallies::Tallies;
 use crate::target::origin_form;
+use crate::telemetry::{self, Calling, Telemetry};
 use crate::trailers;
 use crate::upstream::Lane;
 
@@ -72,6 +73,10 @@ pub(crate) struct Shared {
     pub(crate) observed: observe::Counts,
     /// What the steps of requests are called after.
     pub(crate) words: steps::Words,
+    /// Who is told of requests.
+    pub(crate) telemetry: Telemetry,
+    /// What each dependency is called and where it listens, for whoever is told.
+    pub(crate) addresses: Vec<(Box<str>, u16)>,
 }
 
 /// One route, ready to forward.
@@ -95,6 +100,8 @@ pub(crate) struct RouteStack {
     pub(crate) response_edits: Arc<Edits>,
     /// Of a composed route.
     pub(crate) parts: Box<[PartRules]>,
+    /// The path template of its requests, if it has only one.
+    pub(crate) template: Option<Box<str>>,
 }
 
 /// What one thread has of its own.
@@ -127,7 +134,15 @@ impl Thread {
         let index = self.shared.routes.get(usize::from(route.0)).and_then(|route| route.authorizer);
         let authorizer = index.and_then(|index| self.shared.authorizers.get(index));
         match authorizer {
-            Some(authorizer) => authorizer.find_out(&self.lanes, attempt, head, progress).await,
+            Some(authorizer) => {
+                let asking = Calling::begin_asking(self, attempt.as_ref(), head);
+                let head = asking.as_ref().map_or(head, |(_, told)| told);
+                let verdict = authorizer.find_out(&self.lanes, attempt, head, progress).await;
+                if let Some((calling, _)) = asking {
+                    calling.was_told(&verdict);
+                }
+                verdict
+            }
             // Nobody who could say so is there.
             None => Verdict::Unclear,
         }
@@ -158,15 +173,16 @@ impl Draws {
     }
 }
 
-/// Answers one request, and tells a trusted caller how if asked.
+/// Answers one request, and tells a trusted caller how if asked. `routed` is told where it leads.
 pub(crate) async fn handle(
     thread: &Rc<Thread>,
     peer: SocketAddr,
     client: Option<&interim::Writer>,
     mut request: Request<Incoming>,
+    routed: &Cell<Option<RouteId>>,
 ) -> Response<ReplyContent> {
     let recorder = steps::wanted(&thread.shared, peer, &mut request);
-    let mut response = answer(thread, peer, client, request).await;
+    let mut response = answer(thread, peer, client, request, routed).await;
     if let Some(recorder) = &recorder {
         steps::tell(&thread.shared, recorder, &mut response);
     }
@@ -178,6 +194,7 @@ async fn answer(
     peer: SocketAddr,
     client: Option<&interim::Writer>,
     request: Request<Incoming>,
+    routed: &Cell<Option<RouteId>>,
 ) -> Response<ReplyContent> {
     let shared = &*thread.shared;
     let number = thread.next_number();
@@ -211,6 +228,7 @@ async fn answer(
     let Some(Found { route, parameters }) = shared.router.find(&host, &head.method, &path) else {
         return refused(Fault::NoRoute);
     };
+    routed.set(Some(route));
     let Some(route) = shared.routes.get(usize::from(route.0)) else {
         return refused(Fault::NoRoute);
     };
@@ -333,6 +351,7 @@ pub(crate) fn make_ready(
         head.extensions.insert(AlsoKey(told));
     }
     let named = forward::prepare(head, peer, trusted, &shared.via);
+    telemetry::take_part(head);
     if let Some(authorizer) = authorizer {
         // Before the operator's edits: a credential of the operator's would let everybody in.
         head.extensions.insert(authorizer.credentials(&head.headers));
@@ -428,6 +447,7 @@ pub(crate) fn refuse(shared: &Shared, method: &Method, fault: Fault, unread: boo
     // To HEAD as to GET, without the content (RFC 9110 section 9.3.2).
     let content = if *method == Method::HEAD { Bytes::new() } else { Bytes::from(text) };
     let mut response = Response::new(Either::Right(Either::Left(Full::new(content))));
+    response.extensions_mut().insert(fault);
     *response.status_mut() = fault.status();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, problem::MEDIA_TYPE);

@@ -5,6 +5,9 @@ use std::time::Duration;
 
 pub(crate) const NAME: &str = "backstop";
 pub(crate) const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9901);
+/// In per mille.
+pub(crate) const EXERCISE: u16 = 10;
+pub(crate) const TRACE_SAMPLE: u16 = 100;
 pub(crate) const DRAIN: Duration = Duration::from_secs(10);
 pub(crate) const BUFFER_MEMORY: u64 = 256 << 20;
 

@@ -55,10 +55,11 @@ pub use load::{Loaded, Refused, Waived, load, parse};
 pub use reference::{json_schema, reference_page};
 pub use render::{render_human, render_json};
 pub use settings::{
-    Address, AskedSettings, AuthorizerKind, AuthorizerSettings, CacheSettings, CorsSettings,
-    DependencySettings, EvidenceSettings, GatewaySettings, HeaderEdits, HostHeader, HostPattern, IpRange,
-    Ledger, Limits, MatchRule, Method, PartSettings, ProbeSettings, RouteLimits, RouteSettings, Segment,
-    StoreSettings, Template, TokenAlgorithm, TokenSettings, WebhookSettings,
+    AccessFormat, AccessLogSettings, Address, AskedSettings, AuthorizerKind, AuthorizerSettings,
+    CacheSettings, CorsSettings, DependencySettings, EvidenceSettings, GatewaySettings, HeaderEdits,
+    HostHeader, HostPattern, IpRange, Ledger, Limits, MatchRule, Method, PartSettings, ProbeSettings,
+    RouteLimits, RouteSettings, Segment, StoreSettings, Template, TokenAlgorithm, TokenSettings,
+    TraceSettings, WebhookSettings,
 };
 pub use source::{Disk, FileSource, NoFiles, Source, SourceMap};
 pub use suggest::closest;

@@ -35,10 +35,47 @@ pub struct GatewaySettings {
     pub limits: Limits,
     /// Memory for answers that are held back, over all requests, in bytes. Default 256 MiB.
     pub buffer_memory: u64,
+    /// The share of normal reads that also try what stands behind their route, if it is written.
+    pub exercise: Option<(u16, Origin)>,
     /// How long a graceful stop may take before what is left is cut. Default 10 s.
     pub drain: Duration,
     /// Who is told of operations that need a person, beside the log.
     pub webhook: Option<WebhookSettings>,
+    /// Where each request leaves a line.
+    pub access_log: Option<AccessLogSettings>,
+    /// Where traces go.
+    pub traces: Option<TraceSettings>,
+}
+
+/// `access_log`: one line for each request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessLogSettings {
+    /// How a line is written.
+    pub format: AccessFormat,
+    /// The file; `None` is standard output.
+    pub path: Option<Box<str>>,
+    /// Whether the query is written.
+    pub query: bool,
+}
+
+/// How a line of the access log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessFormat {
+    /// One JSON object.
+    Json,
+    /// The Common Log Format.
+    Common,
+}
+
+/// `telemetry.traces`: OTLP over HTTP, plain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceSettings {
+    /// Where the collector listens.
+    pub address: Address,
+    /// The path, maybe with a query.
+    pub path: Box<str>,
+    /// The share of requests without a caller's word that is traced, in per mille.
+    pub sample_per_mille: u16,
 }
 
 /// `attention.webhook`: who is told with a POST, plain HTTP.

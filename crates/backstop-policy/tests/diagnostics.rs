@@ -114,7 +114,7 @@ withdraws  = ["pages", "page"]
     8 | colour    = "red"
       | ^^^^^^
       |
-      = help: known here: `name`, `listen`, `admin`, `mode`, `in_flight`, `instances`, `threads`, `trusted`, `limits`, `buffer_memory`, `drain`, `attention`
+      = help: known here: `name`, `listen`, `admin`, `mode`, `in_flight`, `instances`, `threads`, `trusted`, `limits`, `buffer_memory`, `exercise`, `drain`, `access_log`, `attention`
 
     error[BS0106]: TLS to dependencies: not available in this version
       --> policy.toml:11:12

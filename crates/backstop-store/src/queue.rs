@@ -24,6 +24,7 @@ use crate::copies::{LoadError, OwnedRenewal};
 use crate::copy::StoredCopy;
 use crate::disk::DiskError;
 use crate::index::Place;
+use crate::key::CopyKey;
 use crate::leaving::{Gone, Leaving};
 use crate::options::StoreOptions;
 
@@ -83,6 +84,8 @@ pub(crate) enum Purpose {
     Load(oneshot::Sender<Result<Arc<StoredCopy>, LoadError>>),
     /// To be renewed.
     Renew(Box<OwnedRenewal>),
+    /// To be looked at, whether or not it was replaced meanwhile: whose it is, and who wants to know.
+    Examine(Box<CopyKey>, oneshot::Sender<Result<Arc<StoredCopy>, LoadError>>),
 }
 
 impl Fetch {
@@ -90,6 +93,7 @@ impl Fetch {
     fn bytes(&self) -> usize {
         match &self.purpose {
             Purpose::Load(_) => 0,
+            Purpose::Examine(key, _) => key.bytes(),
             Purpose::Renew(renewal) => renewal.bytes(),
         }
     }

@@ -98,5 +98,12 @@ where
     let mut decision = drive(&mut walking.flow, &mut hands, &shared.clock, &shared.waiters, watch).await;
     walking.decided(&mut decision);
     hands.upload = upload.cloned();
-    hands.answer(decision, explain).await
+    let is_exercised = rules.exercise.share_per_mille > 0;
+    // Before the answer takes the place of the copy that would have been served.
+    let trial = if is_exercised { hands.draw(facts, &decision, walking.flow.draw()) } else { None };
+    let answered = hands.answer(decision, explain).await;
+    if let Some(trial) = trial {
+        upstream.exercise(trial);
+    }
+    answered
 }

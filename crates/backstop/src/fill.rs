@@ -147,23 +147,11 @@ pub enum ForCache {
 impl Fill {
     pub(crate) fn of(route: &ProtectedRoute, parts: &Parts, read: &Read, waiters: u32) -> Self {
         let attempt = inbound_attempt(&parts.headers);
-        let mut request = http::Request::new(());
-        *request.uri_mut() = parts.uri.clone();
-        *request.headers_mut() = parts.headers.clone();
-        for name in OWN.iter().chain([&CONTENT_LENGTH]) {
-            request.headers_mut().remove(name);
+        let recorder = parts.extensions.get::<Recorder>().cloned();
+        let mut parts = for_anybody(parts);
+        if let Some(recorder) = recorder {
+            parts.extensions.insert(recorder);
         }
-        if let Some(parameters) = parts.extensions.get::<PathParameters>() {
-            request.extensions_mut().insert(parameters.clone());
-        }
-        if let Some(principal) = parts.extensions.get::<Principal>() {
-            request.extensions_mut().insert(principal.clone());
-        }
-        if let Some(recorder) = parts.extensions.get::<Recorder>() {
-            request.extensions_mut().insert(recorder.clone());
-        }
-        request.extensions_mut().insert(Examined);
-        let (parts, ()) = request.into_parts();
         let watch = Watch::default();
         Self { route: route.clone(), parts, read: read.clone(), attempt, waiters, watch }
     }
@@ -195,6 +183,24 @@ impl Fill {
             }
         }
     }
+}
+
+/// A GET for the same as this request, without what it alone said.
+pub(crate) fn for_anybody(parts: &Parts) -> Parts {
+    let mut request = http::Request::new(());
+    *request.uri_mut() = parts.uri.clone();
+    *request.headers_mut() = parts.headers.clone();
+    for name in OWN.iter().chain([&CONTENT_LENGTH]) {
+        request.headers_mut().remove(name);
+    }
+    if let Some(parameters) = parts.extensions.get::<PathParameters>() {
+        request.extensions_mut().insert(parameters.clone());
+    }
+    if let Some(principal) = parts.extensions.get::<Principal>() {
+        request.extensions_mut().insert(principal.clone());
+    }
+    request.extensions_mut().insert(Examined);
+    request.into_parts().0
 }
 
 /// A request that waits for a fill.

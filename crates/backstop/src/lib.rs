@@ -36,6 +36,7 @@ mod concern;
 pub mod correct;
 mod driver;
 mod exchange;
+pub mod exercise;
 pub mod fields;
 pub mod fill;
 mod fixed;

@@ -39,6 +39,11 @@ pub struct Personal;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Examined;
 
+/// Says that somebody wants to know what the request comes to even where all is normal, as an extension: its answer's extensions
+/// then hold its [`Account`](backstop_engine::flow::Account) in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Observed;
+
 /// Further bytes that tell copies apart, as an extension: what the dependency sees and no other part of the key holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlsoKey(pub Vec<u8>);

@@ -20,6 +20,7 @@ use http::request::Parts;
 use http::{HeaderMap, Request, Response};
 
 use crate::authorize::Verdict;
+use crate::exercise::Trial;
 use crate::fill::{Fill, Landing};
 
 /// Calls a dependency.
@@ -70,6 +71,12 @@ pub trait Upstream<B> {
     /// dropped. An upstream that cannot do that lets everybody make a call of its own.
     fn fill(&self, _fill: Fill) -> impl Future<Output = Landing<Self::Body>> {
         async { Landing::apart() }
+    }
+
+    /// Has what stands behind a route tried ([`Trial::run`]), apart from the request beside which it was drawn and without
+    /// making that one wait. An upstream that cannot do that tries nothing.
+    fn exercise(&self, trial: Trial) {
+        drop(trial);
     }
 
     /// The content of a request without any, for sending it once more; `None` if this upstream cannot. Then no request is

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use backstop_gateway::{BindError, Gateway};
+use backstop_gateway::{BindError, Gateway, Reopen};
 use backstop_policy::Loaded;
 use backstop_store::{DiskState, OpenReport};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -66,7 +66,7 @@ fn serve(loaded: Loaded, printer: Printer) -> Result<(), Box<dyn std::error::Err
             printer.note(format_args!("listening on http://{address}"));
         }
         printer.note(format_args!("metrics on http://{}/metrics", bound.admin));
-        tokio::spawn(ignore(hangup));
+        tokio::spawn(reload(hangup, gateway.access_log()));
         gateway
             .run(async {
                 tokio::select! {
@@ -88,13 +88,22 @@ fn serve(loaded: Loaded, printer: Printer) -> Result<(), Box<dyn std::error::Err
 }
 
 /// By default SIGHUP ends a process at once. It is what service managers send for a reload, and what a closed terminal sends;
-/// neither means that requests should be cut.
-async fn ignore(mut hangup: Signal) {
+/// neither means that requests should be cut. Who has moved the access log away sends it too, and gets a new one.
+async fn reload(mut hangup: Signal, access_log: Option<Reopen>) {
     while hangup.recv().await.is_some() {
-        tracing::warn!(
-            target: "backstop::run",
-            "SIGHUP is ignored: a reload is not available in this version; restart to use another policy"
-        );
+        match &access_log {
+            Some(access_log) => {
+                access_log.reopen();
+                tracing::info!(
+                    target: "backstop::run",
+                    "SIGHUP: the access log is opened anew; the policy stays, restart to use another one"
+                );
+            }
+            None => tracing::warn!(
+                target: "backstop::run",
+                "SIGHUP is ignored: a reload is not available in this version; restart to use another policy"
+            ),
+        }
     }
 }
 

@@ -32,6 +32,7 @@ mod effect_look;
 mod effect_verified;
 mod empty_cache;
 mod empty_copies;
+mod exercise;
 mod explain;
 mod explain_agrees;
 mod half_body;

@@ -41,6 +41,15 @@ impl Metrics {
         values.iter().sum()
     }
 
+    /// As [`Metrics::sum`], of a metric that may show no such series yet.
+    pub fn sum_or_none(&self, name: &str, labels: &[&str]) -> f64 {
+        let of_name = self.0.iter().filter(|(series, _)| series.split('{').next() == Some(name));
+        of_name
+            .filter(|(series, _)| labels.iter().all(|label| series.contains(label)))
+            .map(|(_, value)| *value)
+            .sum()
+    }
+
     /// Requests of all routes with this outcome.
     pub fn outcome(&self, outcome: &str) -> u64 {
         self.sum("backstop_requests_total", &[&format!("outcome=\"{outcome}\"")]) as u64

@@ -7,7 +7,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod access_log;
 mod admin;
+mod alerts;
 mod answers;
 mod chunks;
 mod connections;
@@ -24,6 +26,7 @@ mod interim;
 mod leaving;
 mod logs;
 mod metrics;
+mod metrics_reference;
 mod nginx;
 mod old_clients;
 mod old_services;
@@ -38,5 +41,6 @@ mod stopping;
 mod streaming;
 mod targets;
 mod timing;
+mod traces;
 mod trailers;
 mod uploads;

@@ -97,11 +97,14 @@ fn documented() -> Vec<(String, String)> {
 }
 
 /// A policy in which there is something of everything that is counted.
-fn with_everything(origin: std::net::SocketAddr) -> Policy {
+pub fn with_everything(origin: std::net::SocketAddr) -> Policy {
     let read = Policy::description(
         "languages =\ncorrect =\nfunction = \"browse\"\nretry = { attempts = 2 }\nalternative = { dependency = \"replica\" }",
     );
     policy(origin)
+        .gateway("exercise = \"100%\"")
+        .gateway("access_log = { path = \"access.log\" }")
+        .table("telemetry", "traces = { url = \"http://127.0.0.2:9/v1/traces\" }")
         .table("resource.db", "concurrency = 10")
         .dependency("replica", std::net::SocketAddr::from(([127, 0, 0, 2], 9)), "uses = [\"db\"]")
         .replace_route("description.public_read", &read.replace("\"language\", ", ""))

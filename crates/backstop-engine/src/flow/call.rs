@@ -16,9 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::admission::{ClassShare, Excess, Permit, Turn};
-use crate::alternative::{ANY_POLICY, Signal, UsedResource};
+use crate::alternative::ANY_POLICY;
 use crate::failure::{Cause, Failure, FailureKind, NotAsked, Phase, Sent};
-use crate::health::Band;
 use crate::outcome::Reason;
 use crate::policy::{Origin, ResourceId, RouteClass};
 use crate::resource::{Resource, acquire_all};
@@ -337,17 +336,7 @@ impl Flow {
         }
         let own = self.engine.dependency(self.route().rules.dependency);
         let other = self.engine.dependency(rules.dependency);
-        let bands = other.rules.recovery.unwrap_or_default();
-        let resources = other.watched.iter().zip(&other.resources);
-        let used = other.rules.uses.iter().zip(resources).map(|(id, (watched, resource))| UsedResource {
-            is_shared: own.rules.uses.contains(id),
-            is_cause: self.full_resource == Some(*id),
-            signal: watched.signal(now.mono, &bands.green, &bands.red).or_worse(use_of(
-                resource,
-                &bands.green,
-                &bands.red,
-            )),
-        });
+        let used = other.as_stand_in_for(own, self.full_resource, now.mono);
         let stands_in = other.stand_in.try_acquire(rules.verified.as_ref(), used, &ANY_POLICY, &now);
         let note = stands_in
             .as_ref()
@@ -437,10 +426,4 @@ impl Flow {
 /// Use of the fullest of these resources in thousandths, without so many places of one's own in each.
 fn busiest(resources: &[Arc<Resource>], own: u32) -> u32 {
     resources.iter().map(|used| used.in_use_per_mille_besides(own)).max().unwrap_or(0)
-}
-
-/// What the use of a resource's places says about it.
-fn use_of(resource: &Resource, green: &Band, red: &Band) -> Signal {
-    let in_use = resource.in_use_per_mille();
-    Signal::of(in_use > green.in_use.0, in_use > red.in_use.0)
 }

@@ -140,7 +140,7 @@ pub struct Places {
 }
 
 impl Places {
-    pub(super) const fn new(
+    pub(crate) const fn new(
         dependency: Permit,
         resources: ResourcePermits,
         stand_in: Option<StandInPermit>,

@@ -25,6 +25,7 @@ use http_body_util::BodyExt;
 use crate::client_body::RequestContent;
 use crate::hop;
 use crate::steps::BACKSTOP_STEPS;
+use crate::telemetry::{TRACEPARENT, Told};
 use crate::upstream::Lane;
 
 use super::{CannotAsk, Credentials, only};
@@ -127,6 +128,9 @@ impl Asked {
             for value in head.headers.get_all(&name) {
                 headers.append(&name, value.clone());
             }
+        }
+        if let Some(Told(context)) = head.extensions.get() {
+            headers.insert(TRACEPARENT, context.value());
         }
         let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
         for (name, text) in [(X_FORWARDED_METHOD, head.method.as_str()), (X_FORWARDED_URI, target)] {

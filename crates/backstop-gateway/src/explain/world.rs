@@ -32,6 +32,7 @@ use crate::assembly::Assembly;
 use crate::authorizer::Assumed;
 use crate::caches::Lanes;
 use crate::stack::{Draws, Shared, Thread, handle};
+use crate::telemetry::Telemetry;
 use crate::upstream::Network;
 
 /// Room for a request and for its answer on their way.
@@ -84,7 +85,7 @@ impl World {
         let copies = Copies::memory(loaded.store.memory_bytes);
         let operations = loaded.store.ledger.map(|_| operations()).transpose()?;
         let Assembly { mut shared, pools, .. } =
-            Assembly::new(loaded, &time.clock, copies, operations.clone(), network)?;
+            Assembly::new(loaded, &time.clock, copies, operations.clone(), Telemetry::off(), network)?;
         // Nobody else has it yet.
         if let (Some(shared), Some(says)) = (Arc::get_mut(&mut shared), assumed(authorizer)) {
             shared.authorizers.iter_mut().for_each(|authorizer| authorizer.assume(says));
@@ -114,7 +115,7 @@ impl World {
         let service = service_fn(move |mut request: Request<Incoming>| {
             let thread = Rc::clone(&thread);
             request.extensions_mut().insert(recorder.clone());
-            async move { Ok::<_, Infallible>(handle(&thread, peer, None, request).await) }
+            async move { Ok::<_, Infallible>(handle(&thread, peer, None, request, &Cell::new(None)).await) }
         });
         let served =
             hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(theirs), service);

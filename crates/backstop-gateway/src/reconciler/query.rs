@@ -28,7 +28,7 @@ const ANSWER_BYTES: usize = 1 << 20;
 
 /// A way to one dependency, for the present thread.
 #[derive(Debug)]
-pub(super) struct Way {
+pub(crate) struct Way {
     lane: Lane<Full<Bytes>>,
     places: Arc<Limit>,
     clock: Clock,
@@ -45,7 +45,7 @@ pub(super) struct Whole {
 
 impl Way {
     /// To these addresses, for `concurrency` exchanges at once.
-    pub(super) fn new(addresses: Vec<Address>, connect: Duration, concurrency: u32, clock: &Clock) -> Self {
+    pub(crate) fn new(addresses: Vec<Address>, connect: Duration, concurrency: u32, clock: &Clock) -> Self {
         // How many there are is decided before; one that was given up may be closing still.
         let settings = Settings { excess: Excess::Count, ..Settings::new(addresses, concurrency, connect) };
         let places = Arc::new(Limit::new(concurrency));
@@ -87,6 +87,12 @@ impl Way {
                 Cause::NotAsked(_) => Why::NotAsked,
             }),
         }
+    }
+
+    /// Sends a request to whoever only has to take it. Whether it was taken, with any 2xx, until `until`.
+    #[cfg(feature = "otlp")]
+    pub(crate) async fn give(&self, request: Request<Full<Bytes>>, until: Mono) -> bool {
+        self.exchange(request, until).await.is_ok_and(|answer| (200..300).contains(&answer.status))
     }
 
     async fn whole(

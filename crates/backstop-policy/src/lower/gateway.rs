@@ -3,8 +3,11 @@
 use backstop_engine::policy::Mode;
 
 use crate::default;
-use crate::settings::{GatewaySettings, Ledger, Limits, RouteLimits, StoreSettings, WebhookSettings};
-use crate::shape::{GatewayTable, LimitsTable, RouteLimitsTable, StoreTable};
+use crate::settings::{
+    AccessFormat, AccessLogSettings, GatewaySettings, Ledger, Limits, RouteLimits, StoreSettings,
+    TraceSettings, WebhookSettings,
+};
+use crate::shape::{AccessLogTable, GatewayTable, LimitsTable, RouteLimitsTable, StoreTable, TelemetryTable};
 
 pub(super) fn gateway(table: Option<&GatewayTable>) -> GatewaySettings {
     let get = |table: &GatewayTable| GatewaySettings {
@@ -22,12 +25,15 @@ pub(super) fn gateway(table: Option<&GatewayTable>) -> GatewaySettings {
         trusted: table.trusted.iter().flat_map(|trusted| &trusted.value.0).map(|range| range.value).collect(),
         limits: limits(table.limits.as_ref().map(|limits| &limits.value)),
         buffer_memory: table.buffer_memory.as_ref().map_or(default::BUFFER_MEMORY, |size| size.value.0),
+        exercise: table.exercise.as_ref().map(|share| (share.value.0, share.origin)),
         drain: table.drain.as_ref().map_or(default::DRAIN, |drain| drain.value.0),
         webhook: table
             .attention
             .as_ref()
             .and_then(|attention| attention.value.webhook.as_ref())
             .map(|url| WebhookSettings { address: url.value.address.clone(), path: url.value.path.clone() }),
+        access_log: table.access_log.as_ref().map(|log| access_log(&log.value)),
+        traces: None,
     };
     table.map_or_else(
         || GatewaySettings {
@@ -40,11 +46,33 @@ pub(super) fn gateway(table: Option<&GatewayTable>) -> GatewaySettings {
             trusted: Vec::new(),
             limits: limits(None),
             buffer_memory: default::BUFFER_MEMORY,
+            exercise: None,
             drain: default::DRAIN,
             webhook: None,
+            access_log: None,
+            traces: None,
         },
         get,
     )
+}
+
+fn access_log(table: &AccessLogTable) -> AccessLogSettings {
+    let path = table.path.as_ref().map(|path| path.value.0.clone()).filter(|path| **path != *"stdout");
+    AccessLogSettings {
+        format: table.format.as_ref().map_or(AccessFormat::Json, |format| format.value.0),
+        path,
+        query: table.query.as_ref().is_some_and(|query| query.value),
+    }
+}
+
+pub(super) fn traces(table: Option<&TelemetryTable>) -> Option<TraceSettings> {
+    let traces = &table?.traces.as_ref()?.value;
+    let url = &traces.url.as_ref()?.value;
+    Some(TraceSettings {
+        address: url.address.clone(),
+        path: url.path.clone(),
+        sample_per_mille: traces.sample.as_ref().map_or(default::TRACE_SAMPLE, |sample| sample.value.0),
+    })
 }
 
 fn limits(table: Option<&LimitsTable>) -> Limits {

@@ -36,7 +36,8 @@ pub(crate) struct Lowered {
 /// Lowers a file that has no errors.
 pub(crate) fn lower(file: &File, checked: &Checked) -> Lowered {
     let view = View::new(file);
-    let gateway = gateway::gateway(view.gateway());
+    let traces = gateway::traces(file.telemetry.as_ref().map(|telemetry| &telemetry.value));
+    let gateway = GatewaySettings { traces, ..gateway::gateway(view.gateway()) };
     let (mut engine_dependencies, mut dependencies): (Vec<Dependency>, Vec<_>) = view
         .dependencies()
         .enumerate()

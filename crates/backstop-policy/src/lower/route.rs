@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use backstop_engine::policy::{
-    Correct, DependencyId, Direct, FixedAnswer, Optional, Otherwise, PublicRead, Route, RouteClass, RouteId,
-    RouteOrigins, StatusSet,
+    Correct, DependencyId, Direct, ExerciseRules, FixedAnswer, Optional, Otherwise, PublicRead, Route,
+    RouteClass, RouteId, RouteOrigins, StatusSet,
 };
 
 use super::gateway::route_limits;
@@ -55,6 +55,7 @@ impl Lowering<'_> {
             retry: second::retry(self.route),
             alternative: second::alternative(self.view, self.route, verified),
             authorizer: authorizer::rules(self.view, self.route),
+            exercise: self.exercise(),
             class: self.class(stand_in),
             origins: RouteOrigins { fallback_in_flight: origin(lane), ..self.origins() },
         }
@@ -142,6 +143,21 @@ impl Lowering<'_> {
                 self.gateway.limits.route.body_bytes,
             ))),
         }
+    }
+
+    /// Nobody who wrote nothing is called.
+    fn exercise(&self) -> ExerciseRules {
+        let written = match &self.route.entry.table {
+            RouteTable::Optional(table) => table.exercise.as_ref(),
+            _ => self.route.kept().and_then(|kept| kept.exercise.as_ref()),
+        };
+        let written = written.map(|share| (share.value.0, share.origin)).or(self.gateway.exercise);
+        let otherwise = ExerciseRules { share_per_mille: default::EXERCISE, ..ExerciseRules::default() };
+        written.map_or(otherwise, |(share_per_mille, origin)| ExerciseRules {
+            share_per_mille,
+            calls: true,
+            origin,
+        })
     }
 
     fn max_age(&self) -> Duration {

@@ -11,7 +11,7 @@ use crate::read::{At, Context, Elsewhere, Field, Named, Need, Node, Reader, Shap
 use crate::shape::{
     AuthorizerTable, CachedReadTable, CheckTable, Common, ComposedRoute, ComposedTable, DependencyTable,
     DirectTable, EffectTable, GatewayTable, GuardedTable, OptionalTable, PublicReadTable, ResourceTable,
-    StoreTable,
+    StoreTable, TelemetryTable,
 };
 use crate::suggest;
 
@@ -30,6 +30,8 @@ table! {
         "authorizer" authorizer: Named<AuthorizerTable> = Default("none");
         /// What is answered, by name; below the name, exactly one class: `direct`, `public_read`, `cached_read`, `optional`, `composed`, `guarded` or `effect`.
         "route" route: Named<RouteEntry> = Required;
+        /// What is told to others of requests as they go.
+        "telemetry" telemetry: TelemetryTable = Default("nothing");
         /// How warnings are treated.
         "check" check: CheckTable = Default("nothing is waived");
     }

@@ -2,8 +2,10 @@
 
 use crate::read::Need::{Contract, Default, Required};
 use crate::read::{List, OneOrMany, table};
+use crate::shape::AccessLogTable;
 use crate::value::{
-    AuthorizerUrl, Count, HeadSize, IpRange, Listen, ModeChoice, Name, PositiveSize, PositiveTime, Threads,
+    AuthorizerUrl, Count, HeadSize, IpRange, Listen, ModeChoice, Name, Percent, PositiveSize, PositiveTime,
+    Threads,
 };
 
 table! {
@@ -39,8 +41,14 @@ table! {
         /// share per request. Requests on `effect` routes, which are held whole before they are sent, have half as much
         /// besides; what does not fit there is refused (503).
         "buffer_memory" buffer_memory: PositiveSize = Default("`\"256 MiB\"`");
+        /// The share of normal reads that also try what stands behind their route, on every route that says nothing of its
+        /// own. Copies and prepared answers are tried, which costs no call; where this or a route's `exercise` is written,
+        /// the `alternative` is called too. `"0%"` tries nothing.
+        "exercise" exercise: Percent = Default("1 % tries what one has oneself, and nobody is called");
         /// How long a graceful stop may take before what is left is cut. No route's `deadline` may be longer.
         "drain" drain: PositiveTime = Default("`\"10s\"`");
+        /// Where each request leaves a line.
+        "access_log" access_log: AccessLogTable = Default("nowhere");
         /// Who is called when an operation of a route of the class `effect` needs a person.
         "attention" attention: AttentionTable = Default("the log alone");
     }

@@ -19,6 +19,7 @@ mod resource;
 mod route;
 mod second;
 mod store;
+mod telemetry;
 mod verify;
 
 pub(crate) use authorizer::{AuthorizerTable, JwtTable};
@@ -40,6 +41,7 @@ pub(crate) use route::{
 };
 pub(crate) use second::{AlternativeTable, RetryTable};
 pub(crate) use store::StoreTable;
+pub(crate) use telemetry::{AccessLogTable, TelemetryTable};
 pub(crate) use verify::{
     AbsenceTable, AnswerTable, ListTable, OutcomeTable, RefusedTable, StatusQueryTable, VerifyTable,
 };

@@ -8,8 +8,8 @@ use crate::shape::{
 };
 use crate::value::{
     AfterRestartChoice, Count, DeclaredStatus, EditableHeader, GoneStatus, HostPattern, IncorrectChoice,
-    KeyPartText, Language, MatchRule, MediaType, ModeChoice, Name, PathPrefix, Pointer, PositiveSize,
-    PositiveTime, SecretText, Status, Text, Time, UnavailableChoice,
+    KeyPartText, Language, MatchRule, MediaType, ModeChoice, Name, PathPrefix, Percent, Pointer,
+    PositiveSize, PositiveTime, SecretText, Status, Text, Time, UnavailableChoice,
 };
 
 table! {
@@ -117,6 +117,11 @@ table! {
         "retry" retry: RetryTable = Default("nothing is repeated");
         /// Another dependency that is asked before the copy is served.
         "alternative" alternative: AlternativeTable = Default("none");
+        /// The share of normal reads that also try what stands behind the route, beside their own answer and without any effect
+        /// on it: whether its copy would be served. Only while half of every limit that it touches stays free, and never during an
+        /// incident. Written here or for the gateway, it calls the `alternative` too, where that is verified for 40 calls a
+        /// second or more.
+        "exercise" exercise: Percent = Default("the gateway's");
     }
 }
 
@@ -158,6 +163,11 @@ table! {
         "retry" retry: RetryTable = Default("nothing is repeated");
         /// Another dependency that is asked before anything stands in.
         "alternative" alternative: AlternativeTable = Default("none");
+        /// The share of normal reads that also try what stands behind the route, beside their own answer and without any effect
+        /// on it: whether what is prepared is there and in order. Only while half of every limit that it touches stays free, and never during an
+        /// incident. Written here or for the gateway, it calls the `alternative` too, where that is verified for 40 calls a
+        /// second or more.
+        "exercise" exercise: Percent = Default("the gateway's");
     }
 }
 

@@ -9,7 +9,7 @@ use toml::de::DeValue;
 use crate::code::Code;
 use crate::diagnostic::Finding;
 use crate::read::{Context, Node, Shape, Value, not_available};
-use crate::settings::Ledger;
+use crate::settings::{AccessFormat, Ledger};
 use crate::suggest;
 
 macro_rules! choice {
@@ -64,6 +64,10 @@ choice! {
 choice! {
     /// What a breaker is held at.
     StateChoice(Forced) { "open" => Forced::Open, "closed" => Forced::Closed, }
+}
+choice! {
+    /// How a line of the access log is written.
+    AccessFormatChoice(AccessFormat) { "json" => AccessFormat::Json, "common" => AccessFormat::Common, }
 }
 choice! {
     /// Where operations are written.

@@ -32,8 +32,8 @@ pub(crate) use amount::{
 };
 pub(crate) use authorizer::{AuthorizerUrl, PrincipalField, Sign, TellingHeader};
 pub(crate) use choice::{
-    AfterRestartChoice, IncorrectChoice, KeyFormChoice, LedgerChoice, MatchChoice, ModeChoice,
-    RetryOwnerChoice, StateChoice, StoreBodyChoice, UnavailableChoice, UnknownAnswerChoice,
+    AccessFormatChoice, AfterRestartChoice, IncorrectChoice, KeyFormChoice, LedgerChoice, MatchChoice,
+    ModeChoice, RetryOwnerChoice, StateChoice, StoreBodyChoice, UnavailableChoice, UnknownAnswerChoice,
     UnsynchronisedChoice, VerdictChoice,
 };
 pub(crate) use date::Date;

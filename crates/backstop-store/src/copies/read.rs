@@ -5,6 +5,7 @@ use std::sync::Arc;
 use backstop_engine::snapshot::CopyFacts;
 use backstop_engine::time::Mono;
 use http::HeaderMap;
+use tokio::sync::oneshot;
 
 use super::{Copies, Inner};
 use crate::confirm::PendingLoad;
@@ -12,6 +13,8 @@ use crate::copy::StoredCopy;
 use crate::health::add;
 use crate::key::CopyKey;
 use crate::queue::{Fetch, Purpose, Put};
+
+type Reply = oneshot::Sender<Result<Arc<StoredCopy>, LoadError>>;
 
 /// Where a copy is.
 #[derive(Debug)]
@@ -63,8 +66,18 @@ impl Copies {
         self.inner.index.read(located.shard()).marks.withdrawn_since(&key.target, began)
     }
 
+    /// As [`Copies::load`], of a copy that nobody waits for and that may be replaced at any moment: what lay on the disk
+    /// when this was called is read and checked all the same, unless its record is gone. It is not taken into memory.
+    pub fn examine(&self, key: &CopyKey, request: &HeaderMap) -> Loaded {
+        self.find(key, request, |reply| Purpose::Examine(Box::new(key.clone()), reply))
+    }
+
     /// The copy for this request, selected as [`Copies::peek`] does.
     pub fn load(&self, key: &CopyKey, request: &HeaderMap) -> Loaded {
+        self.find(key, request, Purpose::Load)
+    }
+
+    fn find(&self, key: &CopyKey, request: &HeaderMap, purpose: impl FnOnce(Reply) -> Purpose) -> Loaded {
         let located = self.inner.index.locate(key);
         let put = {
             let shard = self.inner.index.read(located.shard());
@@ -77,15 +90,15 @@ impl Copies {
             }
             Put { id: variant.id, shard: located.shard(), place }
         };
-        self.inner.fetch(put)
+        self.inner.fetch(put, purpose)
     }
 }
 
 impl Inner {
-    fn fetch(&self, put: Put) -> Loaded {
+    fn fetch(&self, put: Put, purpose: impl FnOnce(Reply) -> Purpose) -> Loaded {
         let Some(queue) = &self.queue else { return Loaded::Missing };
         let (reply, pending) = PendingLoad::channel();
-        match queue.fetch(Fetch { put, purpose: Purpose::Load(reply) }) {
+        match queue.fetch(Fetch { put, purpose: purpose(reply) }) {
             Ok(()) => Loaded::Disk(pending),
             Err(_) => {
                 add(&self.counters.reads_failed, 1);

@@ -6,12 +6,15 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
+
 use super::Disk;
 use super::failure::contain;
 use crate::codec::decode_copy;
 use crate::copies::{Inner, LoadError};
 use crate::copy::StoredCopy;
 use crate::health::add;
+use crate::key::CopyKey;
 use crate::queue::{Purpose, Put, Queue};
 
 /// The disk, while it works.
@@ -25,18 +28,21 @@ pub(super) fn current(disk: &Current) -> Option<Arc<dyn Disk>> {
 /// Reads until the store is closed.
 pub(super) fn run(inner: &Inner, queue: &Queue, disk: &Current) {
     while let Some(fetch) = queue.next_fetch() {
-        if let Purpose::Load(reply) = &fetch.purpose
+        if let Purpose::Load(reply) | Purpose::Examine(_, reply) = &fetch.purpose
             && reply.is_closed()
         {
             continue;
         }
-        let copy =
-            current(disk).ok_or(LoadError::Unreadable).and_then(|disk| read(inner, queue, &*disk, fetch.put));
+        let disk = current(disk).ok_or(LoadError::Unreadable);
+        let copy = disk.and_then(|disk| match &fetch.purpose {
+            Purpose::Examine(key, _) => examine(inner, queue, &*disk, fetch.put, key),
+            Purpose::Load(_) | Purpose::Renew(_) => read(inner, queue, &*disk, fetch.put),
+        });
         if copy == Err(LoadError::Unreadable) {
             add(&inner.counters.reads_failed, 1);
         }
         match fetch.purpose {
-            Purpose::Load(reply) => {
+            Purpose::Load(reply) | Purpose::Examine(_, reply) => {
                 // Whoever stopped waiting needs no answer.
                 let _ = reply.send(copy);
             }
@@ -49,6 +55,36 @@ pub(super) fn run(inner: &Inner, queue: &Queue, disk: &Current) {
     }
 }
 
+/// Reads what lay there for a key, although another copy may have taken its place since.
+fn examine(
+    inner: &Inner,
+    queue: &Queue,
+    disk: &dyn Disk,
+    put: Put,
+    key: &CopyKey,
+) -> Result<Arc<StoredCopy>, LoadError> {
+    let record = record(queue, disk, put)?;
+    let found = decode_copy(&record).ok().filter(|(id, found, _)| *id == put.id && *found == *key);
+    let Some((_, _, copy)) = found else {
+        if inner.index.read(put.shard).live(put.place, put.id).is_some() {
+            inner.drop_damaged(put);
+        }
+        return Err(LoadError::Unreadable);
+    };
+    Ok(Arc::new(copy))
+}
+
+fn record(queue: &Queue, disk: &dyn Disk, put: Put) -> Result<Bytes, LoadError> {
+    match contain(|| disk.read(put.id)) {
+        Ok(Some(record)) => Ok(record),
+        Ok(None) => Err(LoadError::Gone),
+        Err(error) => {
+            queue.report(error);
+            Err(LoadError::Unreadable)
+        }
+    }
+}
+
 /// Reads one copy back, unless it left meanwhile.
 fn read(inner: &Inner, queue: &Queue, disk: &dyn Disk, put: Put) -> Result<Arc<StoredCopy>, LoadError> {
     let (key, vary) = {
@@ -56,14 +92,7 @@ fn read(inner: &Inner, queue: &Queue, disk: &dyn Disk, put: Put) -> Result<Arc<S
         let (key, variant) = shard.live(put.place, put.id).ok_or(LoadError::Gone)?;
         (key.unpack().ok_or(LoadError::Gone)?, variant.vary.clone())
     };
-    let record = match contain(|| disk.read(put.id)) {
-        Ok(Some(record)) => record,
-        Ok(None) => return Err(LoadError::Gone),
-        Err(error) => {
-            queue.report(error);
-            return Err(LoadError::Unreadable);
-        }
-    };
+    let record = record(queue, disk, put)?;
     let copy = decode_copy(&record)
         .ok()
         .filter(|(id, found, copy)| *id == put.id && *found == key && copy.vary[..] == vary[..])

@@ -44,12 +44,12 @@ use super::operation::{Answered, Operation};
 
 /// One exchange under way.
 pub(crate) struct Http<'a, U: Upstream<B>, B> {
-    pub(super) route: &'a ProtectedRoute,
+    pub(crate) route: &'a ProtectedRoute,
     upstream: &'a U,
     /// The request as it was sent on.
-    pub(super) parts: Parts,
+    pub(crate) parts: Parts,
     body: Option<B>,
-    pub(super) read: Option<Read>,
+    pub(crate) read: Option<Read>,
     begun: Now,
     pub(super) ticket: Option<ReadTicket>,
     pub(crate) answer: Answer<U::Body, U::Error>,
@@ -70,6 +70,8 @@ pub(crate) struct Http<'a, U: Upstream<B>, B> {
     pub(super) operation: Option<Operation>,
     /// Whether content follows the head of the answer that came.
     has_content_to_come: bool,
+    /// Whether nobody waits for the answer: it is held in memory of its own.
+    pub(crate) is_apart: bool,
 }
 
 /// What came from the dependency.
@@ -111,6 +113,7 @@ where
             write: None,
             operation: None,
             has_content_to_come: false,
+            is_apart: false,
         }
     }
 
@@ -397,9 +400,10 @@ where
     async fn collect(&mut self, attempt: AttemptId, limit_bytes: u64) -> Event {
         let answer = std::mem::replace(&mut self.answer, Answer::None);
         let Answer::Streaming { head, body, .. } = answer else { return Event::TimeUp(None) };
-        // The answer to what was forwarded is read whatever else is held: how many there are is bounded by their places.
+        // The answer to what was forwarded is read whatever else is held, and one that nobody waits for takes no memory that
+        // somebody could need: how many of either there are is bounded by their places.
         let (shared, own) = (&self.route.inner.shared.budget, Budget::default());
-        let budget = if self.operation.is_some() { &own } else { shared };
+        let budget = if self.operation.is_some() || self.is_apart { &own } else { shared };
         match collect(body, limit_bytes, budget).await {
             Ok(Collected::Whole { body, trailers, held }) => {
                 let facts = self.body_facts(&head, &body);

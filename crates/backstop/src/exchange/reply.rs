@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, Version, response};
 use crate::body::ReplyBody;
 use crate::driver::within;
 use crate::fields::SharedFrom;
-use crate::request::{method, target};
+use crate::request::{Observed, method, target};
 use crate::storable::{forbids_keeping, limit_if_kept, limit_if_overridden, storable};
 use crate::stream::{Patience, Stream};
 use crate::upstream::Upstream;
@@ -136,7 +136,10 @@ where
             self.describe_cause(response.headers_mut(), &account);
         }
         // Of a normal answer too that is not the dependency's.
-        if !normal || matches!(account.source, Source::Authorizer | Source::Ledger) {
+        if !normal
+            || matches!(account.source, Source::Authorizer | Source::Ledger)
+            || self.parts.extensions.get::<Observed>().is_some()
+        {
             response.extensions_mut().insert(account);
         }
     }
