@@ -24,7 +24,10 @@ pub struct Ramp {
 #[must_use]
 pub fn ramp(frame: &Frame, ramp: &Ramp) -> Svg {
     let span = frame.span;
-    let mut curves = vec![Line::new("allowed", Hue::Fallback, ramp.allowed.clone()).dashed()];
+    let mut curves = Vec::new();
+    if ramp.allowed.iter().any(|point| point.1.is_some()) {
+        curves.push(Line::new("allowed", Hue::Fallback, ramp.allowed.clone()).dashed());
+    }
     if let Some(before) = ramp.before_per_s {
         let level = [(span.from_s, Some(before)), (span.to_s, Some(before))];
         curves.push(Line::new("before", Hue::Limit, level).dashed());
