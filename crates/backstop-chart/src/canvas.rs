@@ -79,7 +79,9 @@ fn draw(
 ) -> Drawn {
     let root = SVGBackend::with_string(drawn, (frame.width_px, frame.height_px)).into_drawing_area();
     let width = frame.width_px as i32;
-    root.draw(&Text::new(values.caption.to_owned(), (4, 2), text(Hue::Ink, HPos::Left, VPos::Top)))?;
+    let title = format!("{} ({})", frame.title, values.caption);
+    let title = cut(&title, usize::try_from(width / LETTER_PX).unwrap_or(NAME_CHARS));
+    root.draw(&Text::new(title, (4, 2), text(Hue::Ink, HPos::Left, VPos::Top)))?;
     let foot = format!("{} \u{2192}", frame.span.caption());
     let at = (width - 4, frame.height_px as i32 - 2);
     root.draw(&Text::new(foot, at, text(Hue::Ink, HPos::Right, VPos::Bottom)))?;

@@ -14,7 +14,7 @@ use super::view::{DependencyView, IncidentView, Outcomes, RouteView, View};
 
 /// What a browser may do with the page.
 pub(crate) const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
-    base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 /// What renews the page in place.
 pub(crate) const SCRIPT: &str = include_str!("../../templates/status.js");
 /// How it looks.
@@ -102,7 +102,12 @@ fn card<'a>(view: &View, index: usize, route: &'a RouteView) -> Card<'a> {
             )
         }),
         coverage: route.coverage.map(|ratio| format!("{} %", (ratio * 100.0).round())),
-        shares: bar(&format!("r{index}"), &route.last_minute),
+        // Only a card shows it.
+        shares: if route.state.needs_attention() {
+            bar(&format!("r{index}"), &route.last_minute)
+        } else {
+            String::new()
+        },
     }
 }
 
