@@ -1,14 +1,18 @@
 //! What can be said on the command line, and nothing of what is done about it.
 
 mod explain;
+mod incident;
 mod operations;
+mod status;
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use explain::{Caller, Explain};
+pub(crate) use incident::Incident;
 pub(crate) use operations::{List, Operations, Port, Resolve, Show};
+pub(crate) use status::Status;
 
 /// Answers with what was accepted beforehand while something that an HTTP API depends on is broken.
 #[derive(Debug, Parser)]
@@ -28,6 +32,11 @@ pub(crate) enum Command {
     Explain(Box<Explain>),
     /// Plays an incident on this machine: a small shop, its failing product service, and what clients get
     Demo(Demo),
+    /// How a running gateway stands: what is degraded, since when and why. Exits with 0 if all is as it should be, 1 if not,
+    /// 2 if it cannot be asked
+    Status(Status),
+    /// What an incident was and what it cost, from its file: also while the gateway is down
+    Incident(Incident),
     /// The ledger of operations that must happen once
     #[command(subcommand)]
     Ledger(Ledger),

@@ -3,9 +3,11 @@
 mod check;
 mod demo;
 mod explain;
+mod incident;
 mod ledger;
 mod operations;
 mod run;
+mod status;
 
 use crate::args::{Arguments, Command};
 use crate::exit::Exit;
@@ -19,6 +21,8 @@ pub(crate) fn dispatch(arguments: Arguments) -> Exit {
         Command::Check(arguments) => check::check(&arguments, printer),
         Command::Explain(arguments) => explain::explain(&arguments, printer),
         Command::Demo(arguments) => demo::demo(&arguments, printer),
+        Command::Status(arguments) => status::status(&arguments, printer),
+        Command::Incident(arguments) => incident::incident(&arguments, printer),
         Command::Ledger(arguments) => ledger::ledger(&arguments, printer),
         Command::Operations(arguments) => operations::operations(&arguments, printer),
     }

@@ -116,7 +116,7 @@ impl Gateway {
     /// An address that cannot be bound, or a policy that cannot be run.
     pub fn bind(loaded: Loaded, clock: Clock) -> Result<Self, BindError> {
         no_caches(&loaded)?;
-        let Loaded { gateway, store, dependencies, routes, .. } = &loaded;
+        let Loaded { gateway, store, dependencies, authorizers, routes, .. } = &loaded;
         let listeners =
             gateway.listen.iter().map(|address| listen(*address)).collect::<Result<Vec<_>, _>>()?;
         let admin = listen(gateway.admin)?;
@@ -128,7 +128,7 @@ impl Gateway {
         let assembly =
             Assembly::new(&loaded, &clock, copies, operations.clone(), telemetry, |_| Network::System)?;
         let Assembly { backstop, shared, pools, caches } = assembly;
-        let state = State::open(store, backstop.engine(), &clock, dependencies);
+        let state = State::open(store, backstop.engine(), &clock, dependencies, authorizers, routes);
         let follow = |operations: &Arc<Operations>| {
             let followed = reconciler::followed(backstop.engine(), routes, dependencies)?;
             reconciler::Settings::new(Arc::clone(operations), followed, gateway.webhook.as_ref(), &clock)

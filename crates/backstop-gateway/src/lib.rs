@@ -44,6 +44,7 @@ mod reconciler;
 mod router;
 mod stack;
 mod state;
+pub mod status;
 mod steps;
 mod strict;
 mod taken;

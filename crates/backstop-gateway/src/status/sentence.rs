@@ -1,0 +1,147 @@
+//! The whole in one word, and in one sentence: what is the matter, since when and why.
+
+use super::view::{DependencyStanding, DependencyView, Overall, RouteState, RouteView, RungKind, View};
+use super::words;
+
+/// The whole in one word.
+pub(super) fn overall(view: &View) -> Overall {
+    let has = |standing| view.dependencies.iter().any(|one| one.state == standing);
+    let worst = view.routes.iter().map(|route| route.state).max().unwrap_or(RouteState::Quiet);
+    let is_on_the_way_back = has(DependencyStanding::Recovering)
+        && !has(DependencyStanding::Open)
+        && !has(DependencyStanding::Failing)
+        && !has(DependencyStanding::Held);
+    let is_all_asked = view.dependencies.iter().all(|one| one.state == DependencyStanding::Normal);
+    match worst {
+        _ if view.gateway.is_draining => Overall::Draining,
+        _ if is_on_the_way_back => Overall::Recovering,
+        RouteState::Refusing => Overall::Refusing,
+        RouteState::Degraded => Overall::Degraded,
+        RouteState::Quiet | RouteState::Normal if is_all_asked => Overall::Normal,
+        RouteState::Quiet | RouteState::Normal => Overall::Watched,
+    }
+}
+
+/// The whole in one sentence.
+pub(super) fn sentence(view: &View) -> String {
+    let mut parts = Vec::new();
+    if view.gateway.is_draining {
+        parts.push("The gateway is stopping: new requests are refused".to_owned());
+    }
+    parts.extend(routes(view));
+    // What no route has shown yet is said of the dependency itself.
+    let is_told = view.routes.iter().any(|route| route.state.needs_attention());
+    parts.extend(view.dependencies.iter().filter_map(|one| standing(one, is_told)).take(3));
+    if parts.is_empty() {
+        let asked = view.routes.iter().filter(|route| route.state != RouteState::Quiet).count();
+        parts.push(match (view.routes.len(), asked) {
+            (_, 0) => "No request came in the last minute, and nothing is known to be wrong".to_owned(),
+            (all, asked) if asked == all => format!("{} answer normally", number(all)),
+            (all, asked) => {
+                format!("{asked} of {} answer normally, the others are not asked for", number(all))
+            }
+        });
+    }
+    let mut text = parts.join("; ");
+    text.push('.');
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// "1 of 5 routes refuses requests and 2 answer from copies since 14:03:12 because catalog refuses connections (connect)".
+fn routes(view: &View) -> Vec<String> {
+    let all = number(view.routes.len());
+    let told = |state| {
+        let own: Vec<&RouteView> = view.routes.iter().filter(|route| route.state == state).collect();
+        let first = own.iter().min_by_key(|route| route.since.as_deref())?;
+        let since = first.since.as_deref().map(time).unwrap_or_default();
+        let why = why(view, first).map(|why| format!(" because {why}")).unwrap_or_default();
+        Some((does(state, &own), format!("since {since}{why}")))
+    };
+    match (told(RouteState::Refusing), told(RouteState::Degraded)) {
+        (Some((refuse, why)), Some((answer, same))) if why == same => {
+            vec![format!("{} of {all} {} and {} {} {why}", refuse.0, refuse.1, answer.0, answer.1)]
+        }
+        (refusing, degraded) => {
+            let told = refusing.into_iter().chain(degraded);
+            told.map(|((count, does), why)| format!("{count} of {all} {does} {why}")).collect()
+        }
+    }
+}
+
+/// How many of them do what.
+fn does(state: RouteState, own: &[&RouteView]) -> (usize, String) {
+    let mut kinds: Vec<RungKind> = own.iter().filter_map(|route| route.rung).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let words: Vec<_> = kinds.iter().map(|kind| kind.word()).collect();
+    let text = match (state, own.len()) {
+        (RouteState::Refusing, 1) => "refuses requests".to_owned(),
+        (RouteState::Refusing, _) => "refuse requests".to_owned(),
+        (_, 1) => format!("answers from {}", words.join(" or ")),
+        (..) => format!("answer from {}", words.join(" or ")),
+    };
+    (own.len(), text)
+}
+
+/// Why a route is as it is, in words.
+pub(super) fn why(view: &View, route: &RouteView) -> Option<String> {
+    let reason = route.reason.as_deref()?;
+    let dependency = view.dependencies.iter().find(|one| Some(&one.name) == route.dependency.as_ref());
+    let name = dependency.map(|one| one.name.as_str());
+    let cause = dependency.and_then(|one| one.cause.as_deref());
+    let failing = |name: &str, cause: &str| format!("{name} {} ({cause})", words::failure(cause));
+    match (name, words::reason(reason), cause) {
+        (Some(name), None, _) => Some(failing(name, reason)),
+        (Some(name), Some(text), Some(cause)) if matches!(reason, "breaker_open" | "ramping") => {
+            Some(format!("{}, and {text} ({reason})", failing(name, cause)))
+        }
+        (Some(name), Some(text), cause) if words::stands_alone(reason) => {
+            let behind = cause.map(|cause| format!(", and {}", failing(name, cause)));
+            Some(format!("{text} ({reason}){}", behind.unwrap_or_default()))
+        }
+        (Some(name), Some(text), _) => Some(format!("{name} {text} ({reason})")),
+        (None, text, _) => Some(text.unwrap_or(reason).to_owned()),
+    }
+}
+
+fn standing(one: &DependencyView, is_told: bool) -> Option<String> {
+    let since = time(&one.since);
+    match one.state {
+        DependencyStanding::Recovering if one.phase == "ramp" => {
+            let percent = (one.share * 100.0).round();
+            Some(format!(
+                "{} is recovering since {since}: it is given {percent} % of its usual load",
+                one.name
+            ))
+        }
+        DependencyStanding::Recovering => {
+            Some(format!("{} is being tried with single calls since {since}", one.name))
+        }
+        DependencyStanding::Watched => Some(format!("{} has all of its load again since {since}", one.name)),
+        DependencyStanding::Held => {
+            let how = if one.phase == "forced_open" { "open" } else { "closed" };
+            Some(format!("{} is held {how} by an order since {since}", one.name))
+        }
+        DependencyStanding::Failing | DependencyStanding::Open if !is_told => {
+            let cause = one.cause.as_deref().map(|cause| format!("{} ({cause})", words::failure(cause)));
+            let is_asked = one.state == DependencyStanding::Failing;
+            Some(match cause {
+                Some(cause) if is_asked => format!("{} {cause} since {since}", one.name),
+                Some(cause) => format!("{} {cause}, and is not asked since {since}", one.name),
+                None => format!("{} is not asked since {since}", one.name),
+            })
+        }
+        DependencyStanding::Normal | DependencyStanding::Failing | DependencyStanding::Open => None,
+    }
+}
+
+fn number(routes: usize) -> String {
+    if routes == 1 { "1 route".to_owned() } else { format!("{routes} routes") }
+}
+
+/// The time of day of a date.
+pub(super) fn time(date: &str) -> String {
+    let time = date.split_once('T').map_or(date, |(_, time)| time);
+    time.split_once('.').map_or(time, |(seconds, _)| seconds).to_owned()
+}
