@@ -32,8 +32,6 @@ mod effect_look;
 mod effect_verified;
 mod empty_cache;
 mod empty_copies;
-mod explain;
-mod explain_agrees;
 mod half_body;
 mod head_requests;
 mod impatient;

@@ -205,7 +205,8 @@ async fn read(stream: &mut DuplexStream) -> Option<Asked> {
     for (name, value) in lines.filter_map(|line| line.split_once(':')) {
         fields.append(name.parse::<HeaderName>().ok()?, HeaderValue::from_str(value.trim()).ok()?);
     }
-    let length: Option<usize> = fields.get("content-length").and_then(|length| length.to_str().ok()?.parse().ok());
+    let length: Option<usize> =
+        fields.get("content-length").and_then(|length| length.to_str().ok()?.parse().ok());
     let is_whole = |bytes: &[u8]| match length {
         Some(length) => bytes.len() >= end + length,
         None if fields.contains_key("transfer-encoding") => bytes.ends_with(b"0\r\n\r\n"),
@@ -231,7 +232,9 @@ impl Happens {
             Happens::Incorrect => "incorrect".into(),
             Happens::Denied => "deny".into(),
             Happens::Status(status) => status.to_string().into(),
-            Happens::Fails(kind) => FailureKind::TOKENS.get(kind.index()).copied().unwrap_or("protocol").into(),
+            Happens::Fails(kind) => {
+                FailureKind::TOKENS.get(kind.index()).copied().unwrap_or("protocol").into()
+            }
         }
     }
 }

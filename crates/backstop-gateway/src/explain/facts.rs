@@ -56,10 +56,18 @@ pub(super) fn turn(engine: &Engine, question: &Question, now: Mono) -> Result<()
         let (health, rest) = (&dependency.health, rules.open);
         match is {
             BreakerIs::Open => {
-                health.restore(now, Saved { phase: SavedPhase::Open, rest, trips: 1, ..Saved::default() }, Duration::ZERO);
+                health.restore(
+                    now,
+                    Saved { phase: SavedPhase::Open, rest, trips: 1, ..Saved::default() },
+                    Duration::ZERO,
+                );
             }
             BreakerIs::HalfOpen | BreakerIs::Ramping => {
-                health.restore(now, Saved { phase: SavedPhase::HalfOpen, trips: 1, ..Saved::default() }, Duration::ZERO);
+                health.restore(
+                    now,
+                    Saved { phase: SavedPhase::HalfOpen, trips: 1, ..Saved::default() },
+                    Duration::ZERO,
+                );
             }
         }
         if *is == BreakerIs::Ramping {

@@ -108,7 +108,8 @@ impl NotUnderstood {
         word: &str,
         known: impl IntoIterator<Item = &'a str> + Clone,
     ) -> Self {
-        let listed = || known.clone().into_iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+        let listed =
+            || known.clone().into_iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
         let hint = match closest(word, known.clone()) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None if known.clone().into_iter().next().is_none() => format!("the policy has no {kind}"),
@@ -145,11 +146,8 @@ const HAPPENS: &Words<Happens> = &[
 ];
 const BREAKER: &Words<BreakerIs> =
     &[("open", BreakerIs::Open), ("half_open", BreakerIs::HalfOpen), ("ramping", BreakerIs::Ramping)];
-const CACHE: &Words<CacheDoes> = &[
-    ("hit", CacheDoes::Hits(Duration::ZERO)),
-    ("miss", CacheDoes::Misses),
-    ("failed", CacheDoes::Fails),
-];
+const CACHE: &Words<CacheDoes> =
+    &[("hit", CacheDoes::Hits(Duration::ZERO)), ("miss", CacheDoes::Misses), ("failed", CacheDoes::Fails)];
 const OPERATION: &Words<Option<Earlier>> = &[
     ("none", None),
     ("running", Some(Earlier::Running)),
@@ -189,7 +187,8 @@ impl Question {
             Some((method, target)) => (method, target.trim()),
             None => ("", request),
         };
-        let is_method = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-');
+        let is_method =
+            !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-');
         if !is_method || !target.starts_with('/') {
             let hint = Some("write it as `GET /products/42`".to_owned());
             return Err(NotUnderstood { message: format!("`{request}` is no method and a path"), hint });
@@ -236,7 +235,8 @@ impl Question {
     /// If it is no number.
     pub fn in_flight(&mut self, text: &str) -> Result<(), NotUnderstood> {
         let (name, number) = pair(text, "route=200")?;
-        let number = number.parse().map_err(|_| NotUnderstood::new(format!("`{number}` is no number of requests")))?;
+        let number =
+            number.parse().map_err(|_| NotUnderstood::new(format!("`{number}` is no number of requests")))?;
         self.in_flight.push((name.into(), number));
         Ok(())
     }

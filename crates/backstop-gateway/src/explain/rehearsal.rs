@@ -28,8 +28,9 @@ use crate::router::Found;
 use crate::stack::Shared;
 use crate::target::origin_form;
 
-/// Since the machine was started, in an explanation: longer than any copy is old.
-const UP: Duration = Duration::from_secs(50 * 365 * 24 * 3600);
+/// Since the machine was started, in an explanation: longer than any copy is old, for an age has at most a year, and within what
+/// breakers count by.
+const UP: Duration = Duration::from_secs(2 * 366 * 24 * 3600);
 /// An answer that takes longer than this never comes.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
@@ -151,7 +152,10 @@ async fn copies(
         let kept = if steps.into_iter().any(|entry| stores(&entry)) { "kept" } else { "not kept" };
         let whose = if is_own { "a copy" } else { "the shared cache's copy" };
         let status = received.status.as_u16();
-        before.push(format!("{} before, the same request got {status}, which was {kept} as {whose}", written(age)));
+        before.push(format!(
+            "{} before, the same request got {status}, which was {kept} as {whose}",
+            written(age)
+        ));
     }
     time.hand.advance(oldest.saturating_sub(passed));
     world.cache.does(Does::Forgets);

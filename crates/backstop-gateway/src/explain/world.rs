@@ -116,7 +116,8 @@ impl World {
             request.extensions_mut().insert(recorder.clone());
             async move { Ok::<_, Infallible>(handle(&thread, peer, None, request).await) }
         });
-        let served = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(theirs), service);
+        let served =
+            hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(theirs), service);
         tokio::task::spawn_local(async move {
             // What a client would not understand, it is told by the end of its connection.
             let _the_client_sees_it = served.await;
@@ -154,7 +155,9 @@ fn follow(loaded: &Loaded, operations: Arc<Operations>, clock: Clock) {
     let is_followed = |route: &&backstop_engine::policy::Route| {
         route.class.effect().is_some_and(|rules| rules.verification.is_some())
     };
-    operations.following.follows(loaded.policy.routes.iter().filter(is_followed).map(|route| route.name.clone()));
+    operations
+        .following
+        .follows(loaded.policy.routes.iter().filter(is_followed).map(|route| route.name.clone()));
     tokio::task::spawn_local(async move {
         loop {
             operations.following.is_at_work(None, clock.mono());
@@ -182,7 +185,9 @@ pub(super) fn peer(shared: &Shared, question: &Question) -> SocketAddr {
     let client = match trusted {
         Some(address) if question.is_trusted => Some(address),
         // Addresses of documentation (RFC 5737); a policy may trust all of them, and then there is no other caller.
-        _ => (1..255).map(|last| IpAddr::V4(Ipv4Addr::new(192, 0, 2, last))).find(|address| !is_trusted(address)),
+        _ => (1..255)
+            .map(|last| IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)))
+            .find(|address| !is_trusted(address)),
     };
     SocketAddr::new(client.unwrap_or(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1))), 50_000)
 }

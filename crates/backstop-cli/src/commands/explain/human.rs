@@ -83,7 +83,13 @@ impl Page {
             push(text, "  no route matches");
             return;
         };
-        push(text, &format!("  route `{}` ({}): `{}` is the most specific that matches", route.name, route.class, route.rule));
+        push(
+            text,
+            &format!(
+                "  route `{}` ({}): `{}` is the most specific that matches",
+                route.name, route.class, route.rule
+            ),
+        );
         for (name, value) in &route.parameters {
             push(text, &format!("    {{{name}}} is {value}"));
         }
@@ -97,7 +103,8 @@ impl Page {
         self.heading(text, "time limits");
         for limit in &explanation.limits {
             for (number, line) in wrapped(limit.includes).iter().enumerate() {
-                let (name, time) = if number == 0 { (&*limit.name, written(limit.time)) } else { ("", String::new()) };
+                let (name, time) =
+                    if number == 0 { (&*limit.name, written(limit.time)) } else { ("", String::new()) };
                 push(text, &format!("  {name:<22} {time:>10}  {line}"));
             }
             if limit.line.is_some() {
@@ -126,7 +133,8 @@ impl Page {
 
     fn answer(&self, text: &mut String, answer: &Answer) {
         self.heading(text, "answer");
-        let mut line = format!("  {} after {}: outcome {}", answer.status, written(answer.took), answer.outcome);
+        let mut line =
+            format!("  {} after {}: outcome {}", answer.status, written(answer.took), answer.outcome);
         if &*answer.source != "none" {
             let _infallible = write!(line, ", source {}", answer.source);
         }

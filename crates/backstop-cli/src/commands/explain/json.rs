@@ -72,9 +72,10 @@ fn way(way: &Way) -> Value {
 }
 
 fn line(line: Option<&Line>) -> Value {
-    line.map_or(Value::Null, |line| {
-        json!({ "file": line.file, "line": line.line, "column": line.column, "text": line.text })
-    })
+    line.map_or(
+        Value::Null,
+        |line| json!({ "file": line.file, "line": line.line, "column": line.column, "text": line.text }),
+    )
 }
 
 fn ns(time: Duration) -> u64 {
