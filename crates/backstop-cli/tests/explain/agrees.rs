@@ -127,8 +127,11 @@ impl Stage {
         Self { catalog, authorizer, gateway, hand, cases, asked: 0, prepared }
     }
 
-    /// A new request, a second after the one before: what that one took of a rate is there again.
-    fn name(&mut self) -> u32 {
+    /// A new request, a second after the one before, which holds nothing any more: what it took of a rate and of places is there
+    /// again.
+    async fn name(&mut self) -> u32 {
+        let metrics = self.gateway.metrics_until(|metrics| metrics.in_flight() == 0).await;
+        assert_eq!(metrics.in_flight(), 0, "what was begun has ended");
         self.hand.pass(Duration::from_secs(1));
         self.asked += 1;
         self.asked
@@ -258,7 +261,7 @@ impl Stage {
                     // Connects that hang cost 300 ms of real time each.
                     let fields = if failure == "connect_timeout" { &fields[..1] } else { fields };
                     for fields in fields {
-                        let target = format!("{path}/{}", self.name());
+                        let target = format!("{path}/{}", self.name().await);
                         if let Some(copy) = copy {
                             self.prepare(route, &target, FIELDS[0]).await;
                             self.hand.pass(age(copy));
@@ -280,7 +283,7 @@ impl Stage {
     async fn others(&mut self, path: &str, methods: &[&str]) {
         for failure in FAILURES.into_iter().filter(|failure| *failure != "incorrect") {
             for method in methods {
-                let target = format!("{path}/{}", self.name());
+                let target = format!("{path}/{}", self.name().await);
                 Self::breaks(&self.catalog, failure).await;
                 let got = self.play((method, &target), FIELDS[1], b"", hangs(failure, LONG)).await;
                 Self::heals(&self.catalog, failure, Behaviour::from_fn(right)).await;
@@ -294,7 +297,7 @@ impl Stage {
     async fn guarded(&mut self) {
         for says in ["allow", "deny", "unclear", "503", "500", "reset", "incomplete", "read_timeout"] {
             for failure in ["ok", "500", "503", "reset"] {
-                let target = format!("/account/{}", self.name());
+                let target = format!("/account/{}", self.name().await);
                 Self::breaks(&self.catalog, failure).await;
                 Self::breaks(&self.authorizer, says).await;
                 let got = self.play(("POST", &target), FIELDS[1], b"", hangs(says, LONG)).await;
@@ -317,7 +320,7 @@ impl Stage {
         ];
         for (operation, before) in earlier {
             for failure in FAILURES.into_iter().filter(|failure| *failure != "connect_timeout") {
-                let (target, key) = (format!("/pay/{}", self.name()), format!("key-{}", self.asked));
+                let (target, key) = (format!("/pay/{}", self.name().await), format!("key-{}", self.asked));
                 let fields = [("Idempotency-Key", key.as_str()), ("Backstop-Explain", "?1")];
                 if operation == "unknown" {
                     self.nothing_is_unknown().await;
@@ -354,7 +357,7 @@ impl Stage {
             let places = if limit == "route=2" { 2 } else { 3 };
             let mut targets = Vec::new();
             for copy in AGES {
-                let target = format!("{path}/{}", self.name());
+                let target = format!("{path}/{}", self.name().await);
                 if copy == Some("0s") || copy.is_none() {
                     targets.push((copy, target));
                 }
