@@ -6,4 +6,5 @@
 mod support;
 
 mod agrees;
+mod stage;
 mod told;
