@@ -7,15 +7,16 @@
 mod step;
 
 use std::fmt::Write;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use backstop::fields;
 use backstop::walk::{Recorder, Role, Walk};
 use backstop_engine::engine::Engine;
 use backstop_engine::policy::{DependencyId, Origin};
-use backstop_policy::{DependencySettings, SourceMap};
-use http::{HeaderName, HeaderValue, Request, Response};
+use backstop_policy::{DependencySettings, IpRange, SourceMap};
+use http::header::FORWARDED;
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 
 use crate::stack::Shared;
 
@@ -23,6 +24,8 @@ pub use step::{Step, Told};
 
 /// The field that tells the steps.
 pub(crate) const BACKSTOP_STEPS: HeaderName = HeaderName::from_static("backstop-steps");
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// The longest that it may be. Many parsers refuse a line that is longer than twice this, and all fields of an answer together
 /// that are longer than four times this.
@@ -78,14 +81,26 @@ impl Words {
 
 /// Has the steps of a request recorded if its caller may see them and asks for them.
 pub(crate) fn wanted<B>(shared: &Shared, peer: SocketAddr, request: &mut Request<B>) -> Option<Recorder> {
-    let is_trusted = || shared.trusted.iter().any(|range| range.contains(peer.ip()));
-    if !fields::asks_to_explain(request.headers()) || !is_trusted() {
+    let headers = request.headers();
+    if !fields::asks_to_explain(headers) || !is_trusted(&shared.trusted, peer.ip(), headers) {
         return None;
     }
     // Whoever explains has brought one.
     let recorder = request.extensions().get::<Recorder>().cloned().unwrap_or_default();
     request.extensions_mut().insert(recorder.clone());
     Some(recorder)
+}
+
+/// Whether everybody on the request's way here is trusted. A proxy in front may be, and pass on what anybody asks.
+fn is_trusted(trusted: &[IpRange], peer: IpAddr, headers: &HeaderMap) -> bool {
+    let is_known = |address: IpAddr| trusted.iter().any(|range| range.contains(address));
+    let came_for = headers.get_all(X_FORWARDED_FOR).iter();
+    let all_known = |line: &HeaderValue| {
+        let mut callers = line.to_str().unwrap_or_default().split(',');
+        callers.all(|caller| caller.trim().parse().is_ok_and(is_known))
+    };
+    // What this one says (RFC 7239) need not be an address.
+    is_known(peer) && !headers.contains_key(FORWARDED) && came_for.into_iter().all(all_known)
 }
 
 /// Tells them. Nothing is told of a request that came to no route.
@@ -191,6 +206,35 @@ in_flight = 10
     #[test]
     fn a_step_says_its_moment_and_the_policys_line() {
         assert_eq!(told(3), "admitted;at=0;line=11, admitted;at=1;line=11, admitted;at=3;line=11");
+    }
+
+    /// Addresses of documentation (RFC 5737).
+    #[test]
+    fn whoever_comes_through_a_trusted_proxy_need_not_be_trusted() {
+        let text =
+            POLICY.replace("in_flight = 10\n[dep", "in_flight = 10\ntrusted = [\"192.0.2.0/24\"]\n[dep");
+        let loaded = backstop_policy::parse(&text, "policy.toml", &backstop_policy::NoFiles).unwrap();
+        let peer = |text: &str| text.parse::<IpAddr>().unwrap();
+        let asks = |peer, fields: &[(&'static str, &'static str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in fields {
+                headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+            }
+            is_trusted(&loaded.gateway.trusted, peer, &headers)
+        };
+        let (known, stranger) = (peer("192.0.2.7"), peer("203.0.113.9"));
+        assert!(asks(known, &[]) && !asks(stranger, &[]));
+        for (fields, expected) in [
+            (&[("x-forwarded-for", "192.0.2.1, 192.0.2.2")][..], true),
+            (&[("x-forwarded-for", "203.0.113.9")], false),
+            (&[("x-forwarded-for", "203.0.113.9, 192.0.2.2")], false),
+            (&[("x-forwarded-for", "192.0.2.2"), ("x-forwarded-for", "203.0.113.9")], false),
+            (&[("x-forwarded-for", "unknown")], false),
+            (&[("x-forwarded-for", "")], false),
+            (&[("forwarded", "for=192.0.2.1")], false),
+        ] {
+            assert_eq!(asks(known, fields), expected, "{fields:?}");
+        }
     }
 
     #[test]

@@ -33,8 +33,6 @@ mod effect_verified;
 mod empty_cache;
 mod empty_copies;
 mod exercise;
-mod explain;
-mod explain_agrees;
 mod half_body;
 mod head_requests;
 mod impatient;

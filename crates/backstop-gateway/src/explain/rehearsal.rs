@@ -28,8 +28,9 @@ use crate::router::Found;
 use crate::stack::Shared;
 use crate::target::origin_form;
 
-/// Since the machine was started, in an explanation: longer than any copy is old.
-const UP: Duration = Duration::from_secs(50 * 365 * 24 * 3600);
+/// Since the machine was started, in an explanation: longer than any copy is old, for an age has at most a year, and within what
+/// breakers count by.
+const UP: Duration = Duration::from_secs(2 * 366 * 24 * 3600);
 /// An answer that takes longer than this never comes.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 

@@ -59,12 +59,12 @@ fn steps(explanation: &Explanation) -> Vec<(&'static str, u128)> {
 #[test]
 fn a_copy_is_as_old_as_is_supposed() {
     for (age, expected) in [
-        ("60s", (200, "fallback", "snapshot", "reset")),
+        ("60s", (200, "fallback", "snapshot", "breaker_open")),
         ("60000000001ns", (503, "rejected", "none", "age")),
         ("none", (503, "rejected", "none", "missing")),
     ] {
         let explanation = ask("GET /p/1", |question| {
-            question.when("catalog=reset").unwrap();
+            question.breaker("catalog=open").unwrap();
             question.copy_age(age).unwrap();
         });
         assert_eq!(words(&explanation), expected, "{age}");

@@ -9,217 +9,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use backstop_lab::origin::{Answer, Behaviour, Gate, Matcher, Origin, Request, Then};
+use backstop_lab::origin::{Answer, Behaviour, Gate, Matcher};
 use serde_json::Value;
 
+use crate::stage::{AGES, Case, FAILURES, FIELDS, Got, LONG, READ, Stage, right};
 use crate::support::gateway::output;
 use crate::support::guarded::yes;
-use crate::support::shop::{HOST, down, right_answer};
-use crate::support::{BOUND, Gateway, Hand, Policy, run};
-
-/// Every failure that an origin of the lab can have.
-const FAILURES: [&str; 13] = [
-    "ok",
-    "incorrect",
-    "500",
-    "503",
-    "404",
-    "429",
-    "reset",
-    "incomplete",
-    "protocol",
-    "connect",
-    "read_timeout",
-    "connect_timeout",
-    "410",
-];
-/// Of a second at most; on both sides of the 60 s that a copy may be old.
-const AGES: [Option<&str>; 5] = [None, Some("0s"), Some("59s"), Some("60s"), Some("60000000001ns")];
-/// What stands in a request beside its host.
-const FIELDS: [&[(&str, &str)]; 4] = [
-    &[("Accept-Language", "es"), ("X-Tenant", "a")],
-    &[("Accept-Language", "es"), ("X-Tenant", "a"), ("Backstop-Explain", "?1")],
-    &[("Accept-Language", "es"), ("X-Tenant", "a"), ("Cache-Control", "no-store")],
-    &[("Accept-Language", "es"), ("X-Tenant", "a"), ("Authorization", "Basic YTpi")],
-];
-/// By hand: 300 ms without 3 ms for the reply and 3 ms for the copy.
-const READ: Duration = Duration::from_millis(294);
-/// Longer than the deadline of every other route here.
-const LONG: Duration = Duration::from_millis(600);
-
-/// One request that was played, and how `explain` is asked about it.
-struct Case {
-    arguments: Vec<String>,
-    got: Got,
-}
-
-/// What the gateway did.
-#[derive(Debug, PartialEq, Eq)]
-struct Got {
-    status: u16,
-    field: Option<String>,
-    is_cut: bool,
-    received: u64,
-}
-
-struct Stage {
-    catalog: Origin,
-    authorizer: Origin,
-    gateway: Gateway,
-    hand: Hand,
-    cases: Vec<Case>,
-    /// Requests so far: each gets a name of its own.
-    asked: u32,
-    /// Requests that only prepared others, by route: all of them normal.
-    prepared: BTreeMap<String, u64>,
-}
-
-fn policy(catalog: &Origin, authorizer: &Origin) -> Policy {
-    let route = |rule: &str| {
-        format!("match = \"{rule}\"\ndependency = \"catalog\"\ndeadline = \"500ms\"\nin_flight = 10")
-    };
-    let read = |rule: &str, more: &str| Policy::description(&format!("match = \"{rule}\"\n{more}"));
-    let otherwise = "otherwise = { omit = { status = 200, type = \"application/json\", body = \"[]\" } }";
-    let parts = "parts = [{ at = \"/a\", route = \"part\", path = \"/part/{id}\", required = true }, { at = \"/b\", route = \"side\", path = \"/side/{id}\" }]";
-    let outcome = "outcome = { succeeded = [{ status = 200, json = { \"/status\" = \"paid\" } }], refused = [{ status = 422 }] }";
-    Policy::empty()
-        .dependency("catalog", catalog.addr(), "connections = 3\nconnect = \"100ms\"")
-        .table(
-            "authorizer.sessions",
-            &format!(
-                "url = \"http://{}/check\"\nallow = {{ status = [200, 204], header = \"x-allowed: yes\" }}\nprincipal = \"header.x-user\"\ntimeout = \"100ms\"\nin_flight = 20",
-                authorizer.addr()
-            ),
-        )
-        .route("description.public_read", &read("GET /p/{id}", "in_flight = 2"))
-        .route("declared.public_read", &read("GET /d/{id}", "declared = [500, 429]\nincorrect = \"fallback\"\nunavailable_status = \"cause\""))
-        .route("best.optional", &format!("{}\n{otherwise}", route("GET /best/{id}")))
-        .route("plain.direct", &route("* /plain/{id}"))
-        .route("account.guarded", &format!("{}\nauthorizer = \"sessions\"", route("POST /account/{id}")))
-        .route("page.composed", &format!("match = \"GET /page/{{id}}\"\ndeadline = \"500ms\"\nin_flight = 10\n{parts}"))
-        .route("part.public_read", &read("GET /part/{id}", "languages =\nkey = [\"path.id\"]\ncorrect = { type = \"application/json\" }"))
-        .route("side.optional", &format!("{}\notherwise = {{ omit = {{ status = 204 }} }}", route("GET /side/{id}")))
-        .route("pay.effect", &format!("{}\nfingerprint = \"body\"\n{outcome}", route("POST /pay/{id}")))
-        .route(
-            "reviews.cached_read",
-            &read("GET /reviews/{id}", "cache = { url = \"redis://127.0.0.1:1\", ttl = \"5s\" }\nlocal_copy = { max_age = \"60s\" }\nmax_age ="),
-        )
-}
-
-/// A right answer on every route.
-fn right(request: &Request) -> Answer {
-    if request.path().starts_with("/pay/") {
-        return Answer::json(r#"{"status":"paid"}"#);
-    }
-    right_answer(request, "right")
-}
-
-impl Stage {
-    async fn open() -> Self {
-        let (catalog, authorizer) = (Origin::start().await.unwrap(), Origin::start().await.unwrap());
-        catalog.default(Behaviour::from_fn(right));
-        authorizer.default(yes("ana"));
-        let mut gateway = Gateway::start(&policy(&catalog, &authorizer));
-        HOST.clone_into(&mut gateway.host);
-        let mut hand = gateway.hand();
-        hand.freeze();
-        let (cases, prepared) = (Vec::new(), BTreeMap::new());
-        Self { catalog, authorizer, gateway, hand, cases, asked: 0, prepared }
-    }
-
-    fn name(&mut self) -> u32 {
-        self.asked += 1;
-        self.asked
-    }
-
-    /// A request that only prepares another one, and is answered normally.
-    async fn prepare(&mut self, route: &str, target: &str, fields: &[(&str, &str)]) {
-        assert_eq!(self.gateway.get(target, fields).await.status(), 200, "{target}");
-        *self.prepared.entry(route.to_owned()).or_default() += 1;
-    }
-
-    /// From now on the origin fails so.
-    async fn breaks(origin: &Origin, failure: &str) {
-        let behaviour: Behaviour = match failure {
-            "ok" => return,
-            "allow" => return,
-            "deny" => Answer::new(401).into(),
-            "unclear" => Answer::new(204).into(),
-            "incorrect" => Answer::json("{}").into(),
-            "reset" => Behaviour::reset(),
-            "incomplete" => Behaviour::truncated(40, 20),
-            "protocol" => Behaviour::raw("this is no HTTP\r\n\r\n", Then::Close),
-            "read_timeout" => Behaviour::hang(),
-            "connect" => return down(origin).await,
-            "connect_timeout" => {
-                origin.close_connections();
-                origin.wait_until(BOUND, |stats| stats.connections_open == 0).await.unwrap();
-                return origin.fill_backlog().await.unwrap();
-            }
-            status => Behaviour::status(status.parse().unwrap()),
-        };
-        origin.on(Matcher::any(), behaviour);
-    }
-
-    /// It is well again, and what it did is forgotten.
-    async fn heals(origin: &Origin, failure: &str, default: impl Into<Behaviour>) {
-        if matches!(failure, "connect" | "connect_timeout") {
-            origin.accept_again().await.unwrap();
-        }
-        origin.reset();
-        origin.default(default);
-    }
-
-    /// Plays a request; `time` passes once it hangs.
-    async fn play(
-        &mut self,
-        (method, target): (&str, &str),
-        fields: &[(&str, &str)],
-        body: &[u8],
-        hangs: Option<Duration>,
-    ) -> Got {
-        let (catalog, authorizer) = (&self.catalog, &self.authorizer);
-        let (hand, gateway) = (&mut self.hand, &self.gateway);
-        let before = (catalog.count(), authorizer.count());
-        let opening = catalog.connections_open();
-        let answer = gateway.request(method, target, fields, body);
-        let passing = async {
-            let Some(time) = hangs else { return std::future::pending().await };
-            // A call that hangs has come to somebody, or it holds a connection that does not come about.
-            let is_open = ["dependency=\"catalog\"", "state=\"open\""];
-            while (catalog.count(), authorizer.count()) == before
-                && gateway.metrics().await.sum("backstop_upstream_connections", &is_open) <= opening as f64
-            {
-                tokio::task::yield_now().await;
-            }
-            hand.pass(time);
-            // Where it began to wait only now, the same time passes once more.
-            loop {
-                for _ in 0..20 {
-                    gateway.metrics().await;
-                }
-                hand.pass(time);
-            }
-        };
-        let response = tokio::select! {
-            response = answer => response,
-            () = passing => unreachable!("it goes on for ever"),
-        };
-        let field = response.header("backstop").map(str::to_owned);
-        let received = catalog.count() - before.0;
-        Got { status: response.status(), field, is_cut: !response.is_complete(), received }
-    }
-
-    fn explained(&mut self, words: &[&str], fields: &[(&str, &str)], got: Got) {
-        let mut arguments = vec!["explain".to_owned(), "policy.toml".to_owned()];
-        arguments.extend(words.iter().map(ToString::to_string));
-        arguments.extend(["--host".to_owned(), HOST.to_owned(), "--json".to_owned()]);
-        for (name, value) in fields {
-            arguments.extend(["--header".to_owned(), format!("{name}: {value}")]);
-        }
-        self.cases.push(Case { arguments, got });
-    }
-}
+use crate::support::{BOUND, Gateway, run};
 
 /// How long a call of this route hangs, if it does.
 fn hangs(failure: &str, time: Duration) -> Option<Duration> {
@@ -248,7 +44,7 @@ impl Stage {
                     // Connects that hang cost 300 ms of real time each.
                     let fields = if failure == "connect_timeout" { &fields[..1] } else { fields };
                     for fields in fields {
-                        let target = format!("{path}/{}", self.name());
+                        let target = format!("{path}/{}", self.name().await);
                         if let Some(copy) = copy {
                             self.prepare(route, &target, FIELDS[0]).await;
                             self.hand.pass(age(copy));
@@ -270,7 +66,7 @@ impl Stage {
     async fn others(&mut self, path: &str, methods: &[&str]) {
         for failure in FAILURES.into_iter().filter(|failure| *failure != "incorrect") {
             for method in methods {
-                let target = format!("{path}/{}", self.name());
+                let target = format!("{path}/{}", self.name().await);
                 Self::breaks(&self.catalog, failure).await;
                 let got = self.play((method, &target), FIELDS[1], b"", hangs(failure, LONG)).await;
                 Self::heals(&self.catalog, failure, Behaviour::from_fn(right)).await;
@@ -284,7 +80,7 @@ impl Stage {
     async fn guarded(&mut self) {
         for says in ["allow", "deny", "unclear", "503", "500", "reset", "incomplete", "read_timeout"] {
             for failure in ["ok", "500", "503", "reset"] {
-                let target = format!("/account/{}", self.name());
+                let target = format!("/account/{}", self.name().await);
                 Self::breaks(&self.catalog, failure).await;
                 Self::breaks(&self.authorizer, says).await;
                 let got = self.play(("POST", &target), FIELDS[1], b"", hangs(says, LONG)).await;
@@ -302,13 +98,16 @@ impl Stage {
             ("none", "ok"),
             ("succeeded", "ok"),
             ("refused", "422"),
-            ("unknown", "read_timeout"),
+            ("unknown", "500"),
             ("not_executed", "connect"),
         ];
         for (operation, before) in earlier {
             for failure in FAILURES.into_iter().filter(|failure| *failure != "connect_timeout") {
-                let (target, key) = (format!("/pay/{}", self.name()), format!("key-{}", self.asked));
+                let (target, key) = (format!("/pay/{}", self.name().await), format!("key-{}", self.asked));
                 let fields = [("Idempotency-Key", key.as_str()), ("Backstop-Explain", "?1")];
+                if operation == "unknown" {
+                    self.nothing_is_unknown().await;
+                }
                 if operation != "none" {
                     Self::breaks(&self.catalog, before).await;
                     self.play(("POST", &target), &fields, b"{}", hangs(before, LONG)).await;
@@ -324,13 +123,24 @@ impl Stage {
         }
     }
 
+    /// Nobody asks for the status of operations here, so what is unknown waits for a person as soon as it is looked after, which
+    /// is once a second. Waits until that was done; then the clock stands still.
+    async fn nothing_is_unknown(&mut self) {
+        self.hand.pass(Duration::from_secs(2));
+        let unknown = |metrics: &crate::support::Metrics| {
+            metrics.sum("backstop_operations", &["state=\"unknown\""]) == 0.0
+        };
+        let metrics = self.gateway.metrics_until(unknown).await;
+        assert!(unknown(&metrics), "what is unknown is looked after");
+    }
+
     /// Full limits, with and without a copy.
     async fn full(&mut self) {
         for (limit, path, holder) in [("route=2", "/p", "/p/hold"), ("catalog=3", "/d", "/plain/hold")] {
             let places = if limit == "route=2" { 2 } else { 3 };
             let mut targets = Vec::new();
             for copy in AGES {
-                let target = format!("{path}/{}", self.name());
+                let target = format!("{path}/{}", self.name().await);
                 if copy == Some("0s") || copy.is_none() {
                     targets.push((copy, target));
                 }
@@ -342,7 +152,9 @@ impl Stage {
             let gate = Gate::new();
             self.catalog.on(Matcher::prefix(holder), Answer::json("{}").gate(&gate));
             let gateway = &self.gateway;
-            let holding = (0..places).map(|_| gateway.get(holder, FIELDS[0]));
+            // What may change something may have the last place.
+            let by = if limit == "route=2" { "GET" } else { "POST" };
+            let holding = (0..places).map(|_| gateway.request(by, holder, FIELDS[0], b""));
             let holding = futures_util::future::join_all(holding);
             let mut got = Vec::new();
             let asking = async {
@@ -365,10 +177,9 @@ impl Stage {
                 gate.open();
             };
             tokio::join!(holding, asking);
-            let route = if path == "/p" { "description" } else { "plain" };
-            // Those that hold the places get what is no right answer of a read.
-            let held = if path == "/p" { "held" } else { "" };
-            *self.prepared.entry(format!("{route}{held}")).or_default() += places as u64;
+            if path == "/d" {
+                *self.prepared.entry("plain".to_owned()).or_default() += places as u64;
+            }
             self.catalog.reset();
             self.catalog.default(Behaviour::from_fn(right));
             for (copy, request, got) in got {
