@@ -1,5 +1,7 @@
 //! The plot that all curves share: axes, grid, caption, legend, bands behind and markers in front.
 
+use std::cmp::Ordering;
+
 use plotters::chart::ChartContext;
 use plotters::coord::Shift;
 use plotters::coord::cartesian::Cartesian2d;
@@ -125,7 +127,7 @@ fn bands(plot: &mut Plot<'_, '_>, frame: &Frame, top: f64) -> Drawn {
     let span = frame.span;
     for band in frame.bands.iter().take(MARKS) {
         let (from, to) = (band.from_s.max(span.from_s), band.to_s.min(span.to_s));
-        if !(from < to) {
+        if from.partial_cmp(&to) != Some(Ordering::Less) {
             continue;
         }
         let wash = band.hue.reserved(Texture::Plain).mix(0.14).filled();
