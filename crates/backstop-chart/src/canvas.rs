@@ -159,7 +159,7 @@ fn words(
         let (left, top) = place(band.from_s.clamp(span.from_s, span.to_s));
         let (right, _) = place(band.to_s.clamp(span.from_s, span.to_s));
         let letters = usize::try_from((right - left) / LETTER_PX).unwrap_or(0).min(NAME_CHARS);
-        if letters >= 3 {
+        if letters >= 6 {
             let at = (left + 2, top - markers_px - height);
             root.draw(&Text::new(cut(&band.label, letters), at, text(Hue::Ink, HPos::Left, VPos::Top)))?;
         }
