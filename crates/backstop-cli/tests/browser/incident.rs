@@ -18,7 +18,7 @@ fn picture(name: &str) -> PathBuf {
     folder.join(format!("status-{name}.png"))
 }
 
-const PICTURE: Look = Look { scheme: "light", width: 860, height: 920 };
+const PICTURE: Look = Look { scheme: "light", width: 1000, height: 1120 };
 
 /// Takes a picture in a page of its own. It holds no more than 150 KiB.
 fn shoot(browser: &mut Browser, town: &Town, name: &str, look: Look) {
@@ -101,7 +101,7 @@ fn three_moments_are_pictured() {
         town.seconds(240).await;
         shoot(&mut browser, &town, "before", PICTURE);
         town.breaks().await;
-        town.seconds(32).await;
+        town.seconds(15).await;
         shoot(&mut browser, &town, "during", PICTURE);
         shoot(&mut browser, &town, "during-dark", Look { scheme: "dark", ..PICTURE });
         shoot(&mut browser, &town, "during-phone", Look { width: 360, height: 780, ..PICTURE });
@@ -112,8 +112,14 @@ fn three_moments_are_pictured() {
             waited += 1;
             assert!(waited < 120, "it never recovers");
         }
-        town.seconds(4).await;
+        town.seconds(12).await;
         shoot(&mut browser, &town, "recovering", PICTURE);
+        let sentence = browser.text("#sentence");
+        assert!(
+            sentence.contains("Catalog is recovering since")
+                || sentence.contains("catalog is recovering since"),
+            "{sentence}"
+        );
     });
 }
 

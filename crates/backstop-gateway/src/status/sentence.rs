@@ -55,7 +55,10 @@ fn routes(view: &View) -> Vec<String> {
         let own: Vec<&RouteView> = view.routes.iter().filter(|route| route.state == state).collect();
         let first = own.iter().min_by_key(|route| route.since.as_deref())?;
         let since = first.since.as_deref().map(time).unwrap_or_default();
-        let why = why(view, first).map(|why| format!(" because {why}")).unwrap_or_default();
+        // One that is on its way back has a part of the sentence to itself.
+        let is_back = called(view, first).is_some_and(|one| one.state == DependencyStanding::Recovering);
+        let why = why(view, first).filter(|_| !is_back);
+        let why = why.map(|why| format!(" because {why}")).unwrap_or_default();
         Some((does(state, &own), format!("since {since}{why}")))
     };
     match (told(RouteState::Refusing), told(RouteState::Degraded)) {
@@ -84,13 +87,22 @@ fn does(state: RouteState, own: &[&RouteView]) -> (usize, String) {
     (own.len(), text)
 }
 
+/// The dependency that a route asks first.
+fn called<'a>(view: &'a View, route: &RouteView) -> Option<&'a DependencyView> {
+    view.dependencies.iter().find(|one| Some(&one.name) == route.dependency.as_ref())
+}
+
 /// Why a route is as it is, in words.
 pub(super) fn why(view: &View, route: &RouteView) -> Option<String> {
     let reason = route.reason.as_deref()?;
-    let dependency = view.dependencies.iter().find(|one| Some(&one.name) == route.dependency.as_ref());
+    let dependency = called(view, route);
     let name = dependency.map(|one| one.name.as_str());
     let cause = dependency.and_then(|one| one.cause.as_deref());
     let failing = |name: &str, cause: &str| format!("{name} {} ({cause})", words::failure(cause));
+    if let Some(back) = dependency.filter(|one| one.state == DependencyStanding::Recovering) {
+        let failed = cause.map(|cause| format!(" after it failed ({cause})")).unwrap_or_default();
+        return Some(format!("{} is given its load back in steps{failed}", back.name));
+    }
     match (name, words::reason(reason), cause) {
         (Some(name), None, _) => Some(failing(name, reason)),
         (Some(name), Some(text), Some(cause)) if matches!(reason, "breaker_open" | "ramping") => {
