@@ -207,7 +207,6 @@ fn copies_refusals_and_authorizers_are_told_as_what_they_are() {
     run(async {
         let traced = traced("100%").await;
         let mut hand = traced.gateway.hand();
-        hand.freeze();
         assert_eq!(traced.gateway.get("/p/1", &[]).await.status(), 200);
         traced.spans(2).await;
         down(&traced.catalog).await;
