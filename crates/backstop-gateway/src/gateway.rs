@@ -1,6 +1,8 @@
 //! The gateway as a whole: bound first, so that whoever starts it learns what is wrong before anything is served; then
 //! run until it is told to stop.
 
+mod route;
+
 use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -11,37 +13,32 @@ use std::time::Duration;
 use backstop::clock::Clock;
 use backstop::fields::Speaker;
 use backstop::{Backstop, SetupError};
-use backstop_engine::policy::{KeyPart, RouteClass, RouteId};
-use backstop_policy::{AuthorizerSettings, DependencySettings, HostHeader, Loaded, RouteSettings};
+use backstop_policy::{DependencySettings, HostHeader, Loaded};
 use backstop_store::{Copies, OpenReport, StoreOptions};
-use http::HeaderName;
-use http::header::ACCEPT_LANGUAGE;
 use tokio::sync::watch;
 
 use crate::admin::Admin;
-use crate::authorizer::{self, Authorizer, CannotAsk, Fetch, identities};
+use crate::authorizer::{self, Authorizer, CannotAsk, Fetch};
 use crate::caches::Caches;
 use crate::client_body::RequestContent;
 use crate::connection::ConnectionLimits;
-use crate::cors::Cors;
 use crate::crew::Crew;
 use crate::disk;
-use crate::edits::Edits;
 use crate::forward::{self, own_host, sent_host};
 use crate::log::Decisions;
 use crate::operations::{self, LedgerUnusable, Operations};
-use crate::parts::PartRules;
 use crate::probe::{CannotProbe, Probe};
 use crate::reconciler::{self, CannotFollow, Reconciler};
 use crate::router::{RouteConflict, Router};
-use crate::stack::{RouteStack, Shared};
+use crate::stack::Shared;
 use crate::state::State;
 use crate::tallies::Tallies;
 use crate::telemetry::{self, AccessLog, CannotTell, Reopen, Telemetry};
 use crate::upstream::{Address, Pool, Settings};
 use crate::via::pseudonym;
-use crate::withdraws::withdraws;
 use crate::worker::{Stage, Worker};
+
+use route::route_stack;
 
 /// A gateway whose ports are bound and whose copies are open, not yet serving.
 pub struct Gateway {
@@ -418,23 +415,6 @@ fn pool(dependency: &DependencySettings, clock: &Clock) -> Pool<RequestContent> 
     Pool::new(settings, clock.clone())
 }
 
-/// The fields by which copies of a route, or its prepared answers, are told apart.
-fn keyed(class: &RouteClass) -> Arc<[HeaderName]> {
-    let parts = class.read().into_iter().flat_map(|read| &read.key);
-    let name = |part: &KeyPart| match part {
-        KeyPart::Header(name) => HeaderName::from_bytes(name.as_bytes()).ok(),
-        KeyPart::Path(_) | KeyPart::Language | KeyPart::Principal | KeyPart::Query(_) => None,
-    };
-    let languages = match class {
-        RouteClass::Optional(optional) => &optional.languages[..],
-        _ => class.read().map_or(&[][..], |read| &read.languages),
-    };
-    let language = (!languages.is_empty()).then_some(ACCEPT_LANGUAGE);
-    let of_effect = class.effect().into_iter().flat_map(operations::fields);
-    let of_effect = of_effect.filter_map(|name| HeaderName::from_bytes(name.as_bytes()).ok());
-    parts.filter_map(name).chain(language).chain(of_effect).collect()
-}
-
 /// What the dependencies that name a probe are probed with.
 fn probes(dependencies: &[DependencySettings]) -> Result<Vec<Probe>, CannotProbe> {
     let probe = |dependency: &DependencySettings| {
@@ -442,53 +422,6 @@ fn probes(dependencies: &[DependencySettings]) -> Result<Vec<Probe>, CannotProbe
         Some(Probe::new(dependency.id, settings, &sent_host(dependency)))
     };
     dependencies.iter().filter_map(probe).collect()
-}
-
-fn route_stack(
-    backstop: &Backstop,
-    route: &RouteSettings,
-    all: &[RouteSettings],
-    hosts: &[(HostHeader, String)],
-    dependencies: &[DependencySettings],
-    authorizers: &[AuthorizerSettings],
-) -> Result<RouteStack, SetupError> {
-    let id: RouteId = route.id;
-    let dependency = usize::from(backstop.engine().route(id).rules.dependency.0);
-    let (host, own_host) = hosts.get(dependency).cloned().unwrap_or_default();
-    let rules = &backstop.engine().route(id).rules;
-    let behind = route.authorizer.and_then(|index| {
-        let settings = authorizers.get(index)?;
-        let asked = usize::from(settings.dependency.0);
-        Some(authorizer::word(settings, &dependencies.get(asked)?.addresses, hosts.get(asked)?))
-    });
-    Ok(RouteStack {
-        id,
-        protected: backstop.route_by_id(
-            id,
-            withdraws(route, all),
-            &makes_a_copy(route, &host, behind.as_deref()),
-        )?,
-        dependency,
-        limits: route.limits,
-        forward: forward::Rules::new(route.strip_prefix.as_deref(), &host, &own_host),
-        // Who asks is told by an authorizer alone, on every route.
-        request_edits: Arc::new(Edits::new(&route.request_headers).and_remove(&identities(authorizers))),
-        keyed: keyed(&rules.class),
-        is_principals: rules.class.read().is_some_and(|read| read.key.contains(&KeyPart::Principal)),
-        ignore_cookie: route.ignore_cookie,
-        authorizer: route.authorizer,
-        cors: route.cors.as_ref().map(Cors::new),
-        is_read: rules.class.read().is_some(),
-        response_edits: Arc::new(Edits::new(&route.response_headers)),
-        parts: route.parts.iter().map(PartRules::new).collect(),
-        template: telemetry::template(route),
-    })
-}
-
-/// What the dependency is asked, beyond what the client asked: another question has other copies. And who said that its caller
-/// may: another authorizer's principal of the same name is another one.
-fn makes_a_copy(route: &RouteSettings, host: &HostHeader, behind: Option<&str>) -> String {
-    format!("{:?}", (host, &route.strip_prefix, &route.request_headers, route.ignore_cookie, behind))
 }
 
 async fn keep_house(backstop: Backstop, pools: Vec<Pool<RequestContent>>, mut disk: disk::Watch) {
