@@ -122,7 +122,7 @@ fn a_broken_replica_is_known_before_anybody_needs_it() {
         // Nothing but the exercises' own numbers tells of them.
         let metrics = two.gateway.metrics_until(|metrics| metrics.in_flight() == 0).await;
         assert_eq!((two.primary.count(), two.replica.count()), (asked, asked), "one exercise each");
-        assert_eq!((metrics.outcome("normal"), metrics.outcome("fallback")), (asked as u64, 0));
+        assert_eq!((metrics.outcome("normal"), metrics.outcome("fallback")), (asked, 0));
         let of_replica = "dependency=\"replica\"";
         assert_eq!(metrics.sum("backstop_dependency_calls_total", &[of_replica]), 0.0);
         assert_eq!(metrics.dependency_failures(), 0);
@@ -131,7 +131,7 @@ fn a_broken_replica_is_known_before_anybody_needs_it() {
         assert_eq!(metrics.sum("backstop_incidents_total", &[]), 0.0);
         // The first read had no copy yet, all others had one.
         assert_eq!(counted(&metrics, &[COPIES, "reason=\"missing\""]), 1);
-        assert_eq!(counted(&metrics, &[COPIES, "result=\"good\""]), asked as u64 - 1);
+        assert_eq!(counted(&metrics, &[COPIES, "result=\"good\""]), asked - 1);
         // Of n reads of the last minute n - 1 were covered: exercises are no reads.
         let coverage = metrics.sum("backstop_fallback_coverage_ratio", &[]);
         assert!((coverage - (asked - 1) as f64 / asked as f64).abs() < 1e-9, "{coverage}");
@@ -174,7 +174,7 @@ fn the_replica_gets_the_share_that_is_written() {
         }
         let drawn = |metrics: &Metrics| counted(metrics, &[COPIES]);
         let metrics = two.gateway.metrics_until(|metrics| counted(metrics, &[CALLS]) == drawn(metrics)).await;
-        let calls = two.replica.count() as u64;
+        let calls = two.replica.count();
         assert!((133..=267).contains(&drawn(&metrics)), "{metrics:#?}");
         assert_eq!(calls, counted(&metrics, &[CALLS, "result=\"good\""]));
         let missed = drawn(&metrics) - calls;
