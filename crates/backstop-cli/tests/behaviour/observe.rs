@@ -395,3 +395,35 @@ fn one_route_can_be_observed_beside_others_that_enforce() {
         counted(&shop, "fallback", "server_error", 1).await;
     });
 }
+
+/// The operators' page says what would be, and that it is not.
+#[test]
+fn the_page_says_what_an_observed_route_would_do() {
+    run(async {
+        let mut shop = observing("").await;
+        is_kept(&shop).await;
+        shop.is_unavailable();
+        for _ in 0..3 {
+            assert_eq!(shop.get("1").await.status(), 503);
+        }
+        counted(&shop, "fallback", "server_error", 3).await;
+        let admin = shop.gateway.admin;
+        let said = async {
+            loop {
+                shop.hand.advance(Duration::from_secs(1));
+                let status =
+                    client::get(admin, "/status.json", &[]).await.expect("the model").json().unwrap();
+                let sentence = status["sentence"].as_str().unwrap_or_default().to_owned();
+                if sentence.contains("would answer from copies (only observed)") {
+                    return status;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        // It takes up what was counted with its next look, once a second.
+        let status = tokio::time::timeout(BOUND, said).await.expect("it is said");
+        let routes = status["routes"].as_array().expect("routes");
+        let mode = |name: &str| routes.iter().find(|route| route["name"] == name).map(|route| &route["mode"]);
+        assert_eq!((mode("description"), mode("write")), (Some(&"observe".into()), Some(&"enforce".into())));
+    });
+}

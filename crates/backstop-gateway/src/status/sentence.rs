@@ -49,17 +49,23 @@ pub(super) fn sentence(view: &View) -> String {
 }
 
 /// "1 of 5 routes refuses requests and 2 answer from copies since 14:03:12 because catalog refuses connections (connect)".
+/// Of routes that are only observed it says what they would do.
 fn routes(view: &View) -> Vec<String> {
+    [false, true].into_iter().flat_map(|observed| routes_of(view, observed)).collect()
+}
+
+fn routes_of(view: &View, observed: bool) -> Vec<String> {
     let all = number(view.routes.len());
     let told = |state| {
-        let own: Vec<&RouteView> = view.routes.iter().filter(|route| route.state == state).collect();
+        let is_one = |route: &&RouteView| route.state == state && (route.mode == "observe") == observed;
+        let own: Vec<&RouteView> = view.routes.iter().filter(is_one).collect();
         let first = own.iter().min_by_key(|route| route.since.as_deref())?;
         let since = first.since.as_deref().map(time).unwrap_or_default();
         // One that is on its way back has a part of the sentence to itself.
         let is_back = called(view, first).is_some_and(|one| one.state == DependencyStanding::Recovering);
         let why = why(view, first).filter(|_| !is_back);
         let why = why.map(|why| format!(" because {why}")).unwrap_or_default();
-        Some((does(state, &own), format!("since {since}{why}")))
+        Some((does(state, &own, observed), format!("since {since}{why}")))
     };
     match (told(RouteState::Refusing), told(RouteState::Degraded)) {
         (Some((refuse, why)), Some((answer, same))) if why == same => {
@@ -73,12 +79,14 @@ fn routes(view: &View) -> Vec<String> {
 }
 
 /// How many of them do what.
-fn does(state: RouteState, own: &[&RouteView]) -> (usize, String) {
+fn does(state: RouteState, own: &[&RouteView], observed: bool) -> (usize, String) {
     let mut kinds: Vec<RungKind> = own.iter().filter_map(|route| route.rung).collect();
     kinds.sort_unstable();
     kinds.dedup();
     let words: Vec<_> = kinds.iter().map(|kind| kind.word()).collect();
     let text = match (state, own.len()) {
+        (RouteState::Refusing, _) if observed => "would refuse requests (only observed)".to_owned(),
+        _ if observed => format!("would answer from {} (only observed)", words.join(" or ")),
         (RouteState::Refusing, 1) => "refuses requests".to_owned(),
         (RouteState::Refusing, _) => "refuse requests".to_owned(),
         (_, 1) => format!("answers from {}", words.join(" or ")),
