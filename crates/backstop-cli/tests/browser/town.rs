@@ -1,7 +1,5 @@
 //! A small shop whose catalog breaks and comes back, with the clock moved second by second and traffic in each.
 
-use std::time::Duration;
-
 use backstop_lab::origin::{Behaviour, Origin};
 
 use crate::support::gateway::folder;
@@ -17,7 +15,8 @@ const BREAKER: &str = "uses = [\"catalog-db\"]\nbreaker = { window = \"10s\", mi
 
 pub struct Town {
     pub catalog: Origin,
-    pub recommender: Origin,
+    /// It answers for as long as this is here.
+    _recommender: Origin,
     pub gateway: Gateway,
     pub hand: Hand,
     requests: u64,
@@ -55,7 +54,7 @@ impl Town {
         let mut gateway = Gateway::start_with_clock(&folder(), &policy(&catalog, &recommender), START);
         HOST.clone_into(&mut gateway.host);
         let hand = gateway.hand();
-        Self { catalog, recommender, gateway, hand, requests: 0 }
+        Self { catalog, _recommender: recommender, gateway, hand, requests: 0 }
     }
 
     /// Where the page is.
@@ -79,12 +78,6 @@ impl Town {
             self.gateway.metrics_until(|metrics| metrics.sum("backstop_requests_total", &[]) == all).await;
             second(&self.gateway, &mut self.hand).await;
         }
-    }
-
-    /// Nobody asks for so long.
-    pub async fn quiet(&mut self, seconds: u64) {
-        self.hand.pass(Duration::from_secs(seconds.saturating_sub(1)));
-        second(&self.gateway, &mut self.hand).await;
     }
 
     /// The catalog refuses connections.
