@@ -1,5 +1,6 @@
 //! What can be said on the command line, and nothing of what is done about it.
 
+mod drill;
 mod explain;
 mod incident;
 mod operations;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+pub(crate) use drill::{Capacity, Drill, DrillCommand};
 pub(crate) use explain::{Caller, Explain};
 pub(crate) use incident::Incident;
 pub(crate) use operations::{List, Operations, Port, Resolve, Show};
@@ -32,6 +34,8 @@ pub(crate) enum Command {
     Explain(Box<Explain>),
     /// Plays an incident on this machine: a small shop, its failing product service, and what clients get
     Demo(Demo),
+    /// Rehearses a policy's failures against its own dependencies, through proxies that fail on demand
+    Drill(Box<Drill>),
     /// How a running gateway stands: what is degraded, since when and why. Exits with 0 if all is as it should be, 1 if not,
     /// 2 if it cannot be asked
     Status(Status),

@@ -2,6 +2,7 @@
 
 mod check;
 mod demo;
+mod drill;
 mod explain;
 mod incident;
 mod ledger;
@@ -21,6 +22,7 @@ pub(crate) fn dispatch(arguments: Arguments) -> Exit {
         Command::Check(arguments) => check::check(&arguments, printer),
         Command::Explain(arguments) => explain::explain(&arguments, printer),
         Command::Demo(arguments) => demo::demo(&arguments, printer),
+        Command::Drill(arguments) => drill::drill(&arguments, printer),
         Command::Status(arguments) => status::status(&arguments, printer),
         Command::Incident(arguments) => incident::incident(&arguments, printer),
         Command::Ledger(arguments) => ledger::ledger(&arguments, printer),

@@ -1,5 +1,6 @@
 //! What a test or a drill needs around a gateway, at byte level.
 //!
+//! * [`drill`]: rehearses a policy's failures against a gateway, and holds its promises against what clients got.
 //! * [`origin`]: an HTTP/1.1 origin that can be told to fail in every way a real one fails, while it runs, and
 //!   that keeps an exact record of what reached it.
 //! * [`client`]: a raw client that sends any bytes and reads answers strictly: it never takes a cut body for a
@@ -8,6 +9,7 @@
 //!   stalled target cannot hide its own stall.
 //! * [`payments`]: a payment service that executes whatever it receives, and the oracle that holds what clients were told
 //!   against what happened.
+//! * [`proxy`]: stands between a gateway and what it depends on, fails on demand, and counts what came.
 //! * [`shop`]: the small shop API that examples and demonstrations talk to.
 //!
 //! Nothing here is built on an HTTP library: a library repairs what it writes and what it reads, and the faults
@@ -15,8 +17,10 @@
 
 pub mod client;
 pub mod clock;
+pub mod drill;
 pub mod load;
 pub mod origin;
 pub mod payments;
+pub mod proxy;
 pub mod shop;
 pub mod wire;

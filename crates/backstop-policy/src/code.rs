@@ -219,6 +219,7 @@ codes! {
     AboveVerified = "BS0531", Warning, "a limit above what was verified";
     ProbeWithoutBreaker = "BS0532", Warning, "a probe that no breaker uses";
     SlowByTheShortest = "BS0533", Warning, "a breaker that calls slow what a route may take";
+    EvidenceOfAnotherPolicy = "BS0534", Warning, "evidence of another policy";
     LocalCopyTooYoung = "BS0540", Warning, "a local copy no older than what the cache gives";
     FillAbove = "BS0541", Warning, "a fill budget above what its dependency bears";
     FillTooShort = "BS0542", Warning, "a fill that ends before those who wait for it";

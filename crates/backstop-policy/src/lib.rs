@@ -33,6 +33,8 @@ mod check;
 mod code;
 mod default;
 mod diagnostic;
+mod digest;
+mod drill;
 mod lines;
 mod load;
 mod lower;
@@ -50,9 +52,10 @@ mod waiver;
 
 pub use code::{Code, Severity};
 pub use diagnostic::{Counts, Diagnostic, Fix, Place, Related};
+pub use drill::{DrillExpect, DrillFault, DrillFaultKind, DrillLoad, DrillSettings, load_drill, parse_drill};
 pub use lines::Position;
 pub use load::{Loaded, Refused, Waived, load, parse};
-pub use reference::{json_schema, reference_page};
+pub use reference::{drill_page, json_schema, reference_page};
 pub use render::{render_human, render_json};
 pub use settings::{
     AccessFormat, AccessLogSettings, Address, AskedSettings, AuthorizerKind, AuthorizerSettings,

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value as Json, json};
 
 use crate::read::{Field, Need, Shape, Table as _};
-use crate::shape::{EvidenceTable, File};
+use crate::shape::{DrillTable, EvidenceTable, File};
 use crate::suggest::listed;
 
 /// The JSON Schema (draft 2020-12) of a policy file.
@@ -26,6 +26,26 @@ pub fn reference_page() -> String {
     keys(&mut page, &EvidenceTable::fields());
     page
 }
+
+/// The page with every key of a drill file, in Markdown.
+pub fn drill_page() -> String {
+    let mut page = DRILL_INTRODUCTION.to_owned();
+    keys(&mut page, &DrillTable::fields());
+    for field in DrillTable::fields() {
+        subsection(&mut page, &format!("[{}]", field.key), &field.shape);
+    }
+    page
+}
+
+const DRILL_INTRODUCTION: &str = "\
+<!-- Generated from crates/backstop-policy. Change the doc comments there, then run
+     `UPDATE_REFERENCE=1 cargo nextest run -p backstop-policy`. -->
+
+# Drill file
+
+One TOML file, read like a policy: refused as a whole if any part is wrong. What a drill does is told in [drill](drill.md); values
+are written as in a [policy](policy.md).
+";
 
 const INTRODUCTION: &str = "\
 <!-- Generated from crates/backstop-policy. Change the doc comments there, then run

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use backstop_policy::{json_schema, reference_page};
+use backstop_policy::{drill_page, json_schema, reference_page};
 
 fn hold(name: &str, generated: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference").join(name);
@@ -29,4 +29,9 @@ fn the_schema_is_current() {
 #[test]
 fn the_reference_page_is_current() {
     hold("policy.md", &reference_page());
+}
+
+#[test]
+fn the_page_of_drill_files_is_current() {
+    hold("drill-file.md", &drill_page());
 }

@@ -16,6 +16,8 @@ pub struct Mark {
     pub age_s: Option<i64>,
     /// Why the answer is not the normal one.
     pub reason: Option<String>,
+    /// What went wrong with the dependency, where that is not the reason itself.
+    pub cause: Option<String>,
 }
 
 /// Why a `Backstop` field is not readable.
@@ -54,6 +56,7 @@ impl Mark {
             source: token(&members, "source")?,
             age_s: integer(&members, "age")?,
             reason: token(&members, "reason")?,
+            cause: token(&members, "cause")?,
         })
     }
 }

@@ -20,6 +20,8 @@ pub struct Latency {
     pub p50_ns: u64,
     /// 90 % are at most this.
     pub p90_ns: u64,
+    /// 95 % are at most this.
+    pub p95_ns: u64,
     /// 99 % are at most this.
     pub p99_ns: u64,
     /// 99.9 % are at most this.
@@ -39,6 +41,7 @@ impl Latency {
             mean_ns: histogram.mean(),
             p50_ns: histogram.value_at_quantile(0.5),
             p90_ns: histogram.value_at_quantile(0.9),
+            p95_ns: histogram.value_at_quantile(0.95),
             p99_ns: histogram.value_at_quantile(0.99),
             p999_ns: histogram.value_at_quantile(0.999),
             max_ns: histogram.max(),

@@ -42,6 +42,11 @@ impl Port {
         Ok(Self { _kept: kept, addr })
     }
 
+    /// Listens at once, outside of any runtime.
+    pub(crate) fn std_listener(&self) -> io::Result<std::net::TcpListener> {
+        Ok(self.listener(BACKLOG)?.into())
+    }
+
     fn listener(&self, backlog: i32) -> io::Result<Socket> {
         let socket = bound(self.addr)?;
         socket.listen(backlog)?;

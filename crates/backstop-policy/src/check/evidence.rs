@@ -19,11 +19,12 @@ use crate::check::View;
 use crate::check::view::RouteView;
 use crate::code::Code;
 use crate::diagnostic::Finding;
+use crate::digest::{Measured, hexadecimal};
 use crate::read::{At, Context, Node, Value as _};
 use crate::shape::{AlternativeTable, EvidenceTable};
 use crate::source::FileSource;
 use crate::syntax;
-use crate::value::{Date, Rate};
+use crate::value::{Date, Name, Rate};
 
 /// What an alternative was measured to bear.
 #[derive(Clone, Debug)]
@@ -35,6 +36,8 @@ pub(crate) struct Evidence {
     pub(crate) load: Box<str>,
     pub(crate) measured: Date,
     pub(crate) valid_until: Date,
+    /// The digest that it is bound to, as it is written.
+    pub(crate) policy: Option<Box<str>>,
     /// Whether it had expired when it was read.
     pub(crate) is_expired: bool,
 }
@@ -65,7 +68,7 @@ type Seen = Vec<(PathBuf, Option<Rc<Evidence>>)>;
 
 pub(crate) fn read(view: &View<'_>, files: &dyn FileSource, cx: &mut Context<'_>) -> Verified {
     let mut seen = Seen::new();
-    let of_routes: Vec<_> = view.routes().map(|route| of_route(route, files, &mut seen, cx)).collect();
+    let of_routes: Vec<_> = view.routes().map(|route| of_route(view, route, files, &mut seen, cx)).collect();
     let usable = view
         .routes()
         .zip(&of_routes)
@@ -75,6 +78,7 @@ pub(crate) fn read(view: &View<'_>, files: &dyn FileSource, cx: &mut Context<'_>
 }
 
 fn of_route(
+    view: &View<'_>,
     route: RouteView<'_>,
     files: &dyn FileSource,
     seen: &mut Seen,
@@ -105,7 +109,9 @@ fn of_route(
     };
     let message = match evidence {
         Some(evidence) => {
-            return is_about(alternative, name, &evidence, files.now(), cx).then(|| (*evidence).clone());
+            let counts = is_about(alternative, name, &evidence, files.now(), cx)
+                && is_of_this_policy(view, alternative, name, &evidence, cx);
+            return counts.then(|| (*evidence).clone());
         }
         None => format!("`{}` is not there, so none of `{name}` is used", path.display()),
     };
@@ -151,6 +157,44 @@ fn is_about(
     };
     cx.report(Finding::new(Code::EvidenceNotValid, place, message).help(help));
     true
+}
+
+/// Whether the policy says of the dependency what it said when it was measured.
+fn is_of_this_policy(
+    view: &View<'_>,
+    alternative: &At<AlternativeTable>,
+    name: &str,
+    evidence: &Evidence,
+    cx: &mut Context<'_>,
+) -> bool {
+    let (Some(bound), Some(dependency)) =
+        (&evidence.policy, view.dependencies().find(|dependency| *dependency.name.value.0 == *name))
+    else {
+        return true;
+    };
+    let resource = |used: &At<Name>| {
+        let resource = view.resources().find(|resource| resource.name.value == used.value)?;
+        let table = &resource.table.value;
+        let places = table.concurrency.as_ref().map(|concurrency| concurrency.value.0);
+        Some((&*resource.name.value.0, places, table.rate.as_ref().map(|rate| rate.value.per_second())))
+    };
+    let measured = Measured {
+        name,
+        addresses: dependency.addresses().collect(),
+        connections: dependency.connections(),
+        resources: dependency.uses().filter_map(resource).collect(),
+    };
+    if hexadecimal(&measured.digest()) == **bound {
+        return true;
+    }
+    let place = alternative.value.verified.as_ref().map_or(alternative.bytes.clone(), |at| at.bytes.clone());
+    let message = format!(
+        "the policy says something else of `{name}` than when it was measured, so none of it is used"
+    );
+    cx.report(Finding::new(Code::EvidenceOfAnotherPolicy, place, message).help(
+        "its addresses, `connections`, `uses` or what those resources bear have changed: measure it again with `backstop drill capacity`",
+    ));
+    false
 }
 
 fn read_file(
@@ -224,6 +268,7 @@ fn complete(table: EvidenceTable) -> Option<Evidence> {
         load: table.load?.value.0,
         measured: table.measured?.value,
         valid_until: table.valid_until?.value,
+        policy: table.policy.map(|policy| policy.value.0),
         is_expired: false,
     })
 }

@@ -1,6 +1,6 @@
 //! The evidence file that `verified` names.
 
-use crate::read::Need::Required;
+use crate::read::Need::{Default, Required};
 use crate::read::table;
 use crate::value::{Count, Date, Name, PositiveTime, Rate, Text};
 
@@ -23,5 +23,8 @@ table! {
         "valid_until" valid_until: Date = Required;
         /// What load was present. Nothing is decided by it either.
         "load" load: Text = Required;
+        /// What `backstop drill capacity` writes of the policy: a digest of what it says of the dependency and of the resources
+        /// that it uses. Where it is there, it must be that of the policy in force.
+        "policy" policy: Text = Default("the evidence counts whatever the policy says of it");
     }
 }

@@ -1,5 +1,7 @@
 //! Closed sets of words.
 
+use std::time::Duration;
+
 use backstop_engine::health::Forced;
 use backstop_engine::policy::effect::{KeyForm, UnknownAnswer};
 use backstop_engine::policy::{AfterRestart, Incorrect, Mode, UnavailableStatus};
@@ -8,6 +10,7 @@ use toml::de::DeValue;
 
 use crate::code::Code;
 use crate::diagnostic::Finding;
+use crate::drill::DrillFaultKind;
 use crate::read::{Context, Node, Shape, Value, not_available};
 use crate::settings::{AccessFormat, Ledger};
 use crate::suggest;
@@ -51,6 +54,27 @@ choice! {
     UnavailableChoice(UnavailableStatus) {
         "contract" => UnavailableStatus::Contract,
         "cause" => UnavailableStatus::Cause,
+    }
+}
+choice! {
+    /// What goes wrong in a drill; how long, how much and which status stand in keys of their own.
+    FaultChoice(DrillFaultKind) {
+        "refuse" => DrillFaultKind::Refuse,
+        "reset" => DrillFaultKind::Reset,
+        "reset_after_head" => DrillFaultKind::ResetAfterHead,
+        "hang" => DrillFaultKind::Hang,
+        "hang_up" => DrillFaultKind::HangUp,
+        "slow" => DrillFaultKind::Slow(Duration::ZERO),
+        "drip" => DrillFaultKind::Drip(Duration::ZERO),
+        "truncate" => DrillFaultKind::Truncate,
+        "status" => DrillFaultKind::Status(503),
+        "unclassified" => DrillFaultKind::Unclassified,
+        "garbage" => DrillFaultKind::Garbage,
+        "wrong_body" => DrillFaultKind::WrongBody,
+        "flap" => DrillFaultKind::Flap(Duration::ZERO),
+        "date" => DrillFaultKind::Date(0),
+        "age" => DrillFaultKind::Age(0),
+        "full" => DrillFaultKind::Full(1),
     }
 }
 choice! {

@@ -20,6 +20,7 @@ mod percent;
 mod probe_path;
 mod rate;
 mod redis_url;
+mod request_line;
 mod status;
 mod status_path;
 mod text;
@@ -32,9 +33,9 @@ pub(crate) use amount::{
 };
 pub(crate) use authorizer::{AuthorizerUrl, PrincipalField, Sign, TellingHeader};
 pub(crate) use choice::{
-    AccessFormatChoice, AfterRestartChoice, IncorrectChoice, KeyFormChoice, LedgerChoice, MatchChoice,
-    ModeChoice, RetryOwnerChoice, StateChoice, StoreBodyChoice, UnavailableChoice, UnknownAnswerChoice,
-    UnsynchronisedChoice, VerdictChoice,
+    AccessFormatChoice, AfterRestartChoice, FaultChoice, IncorrectChoice, KeyFormChoice, LedgerChoice,
+    MatchChoice, ModeChoice, RetryOwnerChoice, StateChoice, StoreBodyChoice, UnavailableChoice,
+    UnknownAnswerChoice, UnsynchronisedChoice, VerdictChoice,
 };
 pub(crate) use date::Date;
 pub(crate) use factor::{Factor, factor_text};
@@ -55,6 +56,7 @@ pub(crate) use percent::{Percent, PositivePercent, percent_text};
 pub(crate) use probe_path::ProbePath;
 pub(crate) use rate::Rate;
 pub(crate) use redis_url::RedisUrl;
+pub(crate) use request_line::RequestLine;
 pub(crate) use status::{DeclaredStatus, GoneStatus, Status};
 pub(crate) use status_path::StatusPath;
 pub(crate) use text::{MediaType, Text};

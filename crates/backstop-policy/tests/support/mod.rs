@@ -26,6 +26,7 @@ impl FileSource for Files {
             Some("evidence/replica.toml") => Ok(evidence("").into()),
             Some("evidence/old.toml") => Ok(evidence("valid_until = 2026-11-29").into()),
             Some("evidence/reviews.toml") => Ok(evidence("dependency = \"reviews\"").into()),
+            Some("evidence/before.toml") => Ok(evidence("policy = \"5f0c\"").into()),
             Some("evidence/date.toml") => Ok(evidence("valid_until = 2027-02-28T12:00:00").into()),
             Some("evidence/slow.toml") => Ok(evidence("p95 = \"80\"").into()),
             Some("evidence/binary.toml") => Ok(vec![0xff]),
