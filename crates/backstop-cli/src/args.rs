@@ -1,11 +1,13 @@
 //! What can be said on the command line, and nothing of what is done about it.
 
+mod drill;
 mod operations;
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+pub(crate) use drill::{Capacity, Drill, DrillCommand};
 pub(crate) use operations::{List, Operations, Port, Resolve, Show};
 
 /// Answers with what was accepted beforehand while something that an HTTP API depends on is broken.
@@ -24,6 +26,8 @@ pub(crate) enum Command {
     Check(Check),
     /// Plays an incident on this machine: a small shop, its failing product service, and what clients get
     Demo(Demo),
+    /// Rehearses a policy's failures against its own dependencies, through proxies that fail on demand
+    Drill(Box<Drill>),
     /// The ledger of operations that must happen once
     #[command(subcommand)]
     Ledger(Ledger),

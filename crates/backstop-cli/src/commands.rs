@@ -2,6 +2,7 @@
 
 mod check;
 mod demo;
+mod drill;
 mod ledger;
 mod operations;
 mod run;
@@ -17,6 +18,7 @@ pub(crate) fn dispatch(arguments: Arguments) -> Exit {
         Command::Run(arguments) => run::run(&arguments, printer),
         Command::Check(arguments) => check::check(&arguments, printer),
         Command::Demo(arguments) => demo::demo(&arguments, printer),
+        Command::Drill(arguments) => drill::drill(&arguments, printer),
         Command::Ledger(arguments) => ledger::ledger(&arguments, printer),
         Command::Operations(arguments) => operations::operations(&arguments, printer),
     }

@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod demo;
+mod drill;
 mod exit;
 mod logs;
 mod panics;

@@ -28,6 +28,11 @@ impl Printer {
         self.terminal
     }
 
+    /// Whether a person watches how the work goes.
+    pub(crate) fn is_error_terminal(self) -> bool {
+        std::io::stderr().is_terminal()
+    }
+
     /// A line of the result. A reader that went away is no error.
     pub(crate) fn line(self, line: Arguments<'_>) {
         let mut out = anstream::stdout().lock();

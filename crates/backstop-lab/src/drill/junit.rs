@@ -51,3 +51,44 @@ fn case(finding: &Finding) -> TestCase {
     case.set_classname("backstop.drill");
     case
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drill::Skipped;
+
+    /// What a build server reads: one suite per drill, with what failed in it and what had nothing to look at, and no text that
+    /// breaks out of its place.
+    #[test]
+    fn a_parser_reads_it_whatever_the_words_are() {
+        let mut held = Finding::new("age", "no copy is older");
+        held.look(None);
+        let mut failed = Finding::new("keys", "a <copy> & \"its\" key");
+        failed.look(None);
+        failed.look(Some("got ]]> & </testcase> \u{1}".to_owned()));
+        let nothing = Finding::new("ramp", "no flood");
+        let drill = DrillReport {
+            name: "other-key".to_owned(),
+            about: String::new(),
+            verdict: Verdict::Failed,
+            took_s: 1.5,
+            requests: 2,
+            findings: vec![held, failed, nothing],
+            skipped: Vec::new(),
+            upstreams: Vec::new(),
+            faults: Vec::new(),
+            bins: Vec::new(),
+            answers: std::collections::BTreeMap::new(),
+        };
+        let skipped = vec![Skipped { name: "cache-down".to_owned(), why: "it has no cache".to_owned() }];
+        let text = junit(&Report::new("p.toml", 1, vec![drill], skipped)).unwrap();
+        let document = roxmltree::Document::parse(&text).unwrap();
+        let count = |name: &str| document.descendants().filter(|node| node.has_tag_name(name)).count();
+        assert_eq!([count("testsuite"), count("testcase"), count("failure"), count("skipped")], [2, 4, 1, 2]);
+        let failure = document.descendants().find(|node| node.has_tag_name("failure")).unwrap();
+        assert_eq!(failure.attribute("message"), Some("1 of 2 times not"));
+        assert!(failure.text().unwrap().contains("]]> & </testcase>"));
+        let suite = document.descendants().find(|node| node.has_tag_name("testsuite")).unwrap();
+        assert_eq!((suite.attribute("name"), suite.attribute("failures")), (Some("other-key"), Some("1")));
+    }
+}

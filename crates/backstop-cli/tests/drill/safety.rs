@@ -1,0 +1,91 @@
+//! What a drill never does, and how it refuses.
+
+use std::net::TcpListener;
+
+use backstop_lab::payments::Payments;
+
+use crate::services::{Place, said};
+use crate::support::run;
+
+const PAYMENTS: &str = include_str!("../../../../examples/payments.toml");
+
+/// The example's payments with a service that executes whatever it receives.
+async fn shop(payments: &Payments) -> Place {
+    let policy = PAYMENTS.replace("127.0.0.1:9001", &payments.addr().to_string());
+    let policy = policy.replace("\"paid\", \"captured\"", "\"succeeded\"");
+    Place::new(3, &policy.replace("/var/lib/backstop", "backstop-data")).await
+}
+
+#[test]
+fn an_effect_is_not_called_without_a_sandbox() {
+    run(async {
+        let payments = Payments::start().await.expect("a service");
+        let place = shop(&payments).await;
+        place.write(
+            "drill.toml",
+            "duration = \"1s\"\nload = [{ request = \"POST /payments\", body = '{\"amount\":5}' }]\n",
+        );
+        let output = place.drill(&["drill.toml"]);
+        let said_of_it = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{said_of_it}");
+        assert!(said_of_it.contains("`pay`, which has effects"), "{said_of_it}");
+        let output = place.drill(&["--ready", "write-once", "--ready", "authorizer-down"]);
+        let said_of_it = said(&output);
+        assert_eq!(output.status.code(), Some(2), "nothing is left to rehearse: {said_of_it}");
+        assert!(said_of_it.contains("it has effects, and the drill is no sandbox"), "{said_of_it}");
+        assert_eq!(payments.counts().forwards_in_all(), 0, "nothing came");
+    });
+}
+
+#[test]
+fn in_a_sandbox_a_payment_happens_once_at_most() {
+    run(async {
+        let payments = Payments::start().await.expect("a service");
+        let place = shop(&payments).await;
+        let drill = "sandbox = true\nduration = \"1s\"\nload = [{ request = \"POST /payments\", rate = \"20/s\", body = '{\"amount\":5}', headers = { authorization = \"Bearer a\", content-type = \"application/json\" } }]\n";
+        place.write("drill.toml", drill);
+        let output = place.drill(&["drill.toml", "--ready", "write-once"]);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        assert!(payments.counts().forwards_in_all() > 0, "this time they came");
+    });
+}
+
+#[test]
+fn a_write_reaches_no_dependency_without_a_sandbox() {
+    run(async {
+        let place = Place::new(2, include_str!("../../../../examples/shop.toml")).await;
+        let output = place.drill(&["--ready", "write-once"]);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        let writes =
+            place.services.iter().map(|service| service.count_where(|request| request.method != "GET"));
+        assert_eq!(writes.sum::<usize>(), 0);
+    });
+}
+
+#[test]
+fn what_cannot_be_reached_is_told_before_anything_is_broken() {
+    run(async {
+        let place = Place::new(2, include_str!("../../../../examples/shop.toml")).await;
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
+        let policy = std::fs::read_to_string(place.folder.join("policy.toml")).expect("the policy");
+        let catalog = place.services.first().expect("a service").addr().to_string();
+        place.policy(&policy.replace(&catalog, &free.to_string()));
+        let output = place.drill(&["--ready", "no-copy"]);
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(&format!("`catalog` cannot be reached at {free}")), "{said}");
+    });
+}
+
+#[test]
+fn a_drill_file_is_refused_with_line_and_column() {
+    run(async {
+        let place = Place::new(2, include_str!("../../../../examples/shop.toml")).await;
+        let text = "duration = \"1s\"\nload = [{ request = \"GET /products/1\" }]\n\n[[fault]]\ndependency = \"catalogue\"\nkind = \"refuse\"\nfrom = \"0\"\nto = \"1s\"\n";
+        place.write("drill.toml", text);
+        let output = place.drill(&["drill.toml"]);
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("drill.toml:5:14") && said.contains("did you mean `catalog`?"), "{said}");
+    });
+}
