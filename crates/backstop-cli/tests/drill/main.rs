@@ -4,6 +4,7 @@
 //! policy can express is broken in the policy.
 
 #![expect(unreachable_pub, reason = "the support modules are shared by test binaries, not published")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests stop the test")]
 
 #[path = "../support/mod.rs"]
 mod support;
