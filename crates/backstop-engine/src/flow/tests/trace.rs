@@ -2,7 +2,7 @@
 
 use crate::flow::{AttemptId, Flow, Note, Trace};
 use crate::outcome::{Outcome, Reason, Scope, Source};
-use crate::policy::{Origin, Route, RouteId, RouteOrigins};
+use crate::policy::{DependencyId, Origin, Route, RouteId, RouteOrigins};
 use crate::snapshot::CopyRefusal;
 
 use super::support::{
