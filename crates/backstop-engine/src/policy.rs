@@ -58,7 +58,8 @@ pub enum Mode {
     /// Decisions are carried out.
     #[default]
     Enforce,
-    /// Everything is decided and counted, nothing is refused. Reserved: not yet accepted by the policy file.
+    /// Everything is decided and counted, and nothing of it is carried out: the flow of a request is the same, and whoever
+    /// drives it forwards the request whatever it comes to.
     Observe,
 }
 

@@ -183,6 +183,8 @@ codes! {
     ToldByClients = "BS0369", Error, "a field that clients and an authorizer tell";
     OtherKind = "BS0390", Error, "a key of an authorizer of the other kind";
     KeysTooOld = "BS0391", Error, "keys that are too old before they are fetched again";
+    NotObserved = "BS0392", Error, "a route that cannot be observed only";
+    PartObserved = "BS0393", Error, "a part that is observed only";
 
     NoCorrect = "BS0501", Warning, "a public read without a rule for what is correct";
     RouteAboveProcess = "BS0502", Warning, "a route's limit is above the process's";
@@ -235,6 +237,7 @@ codes! {
     SeparateLane = "BS0603", Note, "copies are served beyond the route's limit";
     ConnectionsAboveResource = "BS0604", Note, "more connections than their resource bears";
     NoLocalCopy = "BS0605", Note, "a cached read without a local copy";
+    Observed = "BS0606", Note, "what is decided is not carried out";
     NotShown = "BS0610", Note, "more findings than are shown";
 
     UnknownWaiver = "BS0701", Error, "a waiver of something that cannot be waived";

@@ -68,7 +68,7 @@ fn several_errors_of_every_stage_in_one_pass() {
 listen    = "localhost:8080"
 admin     = "127.0.0.1:9901"
 in_flight = 100
-mode      = "observe"
+tls       = {}
 drain     = "1s"
 colour    = "red"
 
@@ -100,11 +100,11 @@ withdraws  = ["pages", "page"]
     3 + listen    = "127.0.0.1:8080"
       |
 
-    error[BS0106]: mode `observe` (decide and count, change nothing): not available in this version
-     --> policy.toml:6:13
+    error[BS0106]: TLS to clients: not available in this version
+     --> policy.toml:6:1
       |
-    6 | mode      = "observe"
-      |             ^^^^^^^^^
+    6 | tls       = {}
+      | ^^^
       |
       = help: remove it; a rule that cannot be kept is never ignored silently
 

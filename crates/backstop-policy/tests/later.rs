@@ -3,15 +3,10 @@
 mod support;
 
 use backstop_policy::Code;
-use support::{diagnosed, errors, refused};
+use support::{diagnosed, refused};
 
 #[test]
 fn everything_of_a_later_version_is_named_as_such() {
-    for class in ["direct", "public_read", "cached_read", "optional", "composed", "guarded", "effect"] {
-        let codes = errors(&format!("[route.x.{class}]\nmatch = \"GET /x\"\nmode = {{}}\n"));
-        assert!(codes.contains(&Code::NotAvailable), "{class}: {codes:?}");
-        assert!(!codes.contains(&Code::UnknownKey), "{class}: {codes:?}");
-    }
     refused("[dependency.catalog]\nurl = \"http://x\"\ntls = {}\n", Code::NotAvailable);
     let authorizer = "[authorizer.sessions]\nurl = \"http://127.0.0.1:9003\"\nallow = { header = \"x-allowed\" }\ntimeout = \"1ms\"\nin_flight = 1\ntls = {}\n";
     refused(authorizer, Code::NotAvailable);
@@ -22,7 +17,6 @@ fn everything_of_a_later_version_is_named_as_such() {
     refused("[[gateway.listen]]\ntls = {}\n[gateway]\nin_flight = 1000\n", Code::NotAvailable);
     refused("[gateway]\nlisten = { address = \"[::1]:1\" }\nin_flight = 1000\n", Code::WrongType);
     refused("[dependency.catalog]\nurl = { address = \"http://x\", tls = {} }\n", Code::NotAvailable);
-    refused("[gateway]\nlisten = \"[::1]:1\"\nin_flight = 1000\nmode = \"observe\"\n", Code::NotAvailable);
     refused("[store]\nledger = \"postgresql\"\n", Code::NotAvailable);
 }
 

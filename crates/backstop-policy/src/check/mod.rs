@@ -17,6 +17,7 @@ mod headers;
 mod keys;
 mod limits;
 mod matching;
+mod modes;
 mod presence;
 mod recovery;
 mod references;
@@ -61,6 +62,7 @@ pub(crate) fn run(file: &File, files: &dyn FileSource, cx: &mut Context<'_>) -> 
     matching::check(&view, cx);
     keys::check(&view, cx);
     composed::check(&view, cx);
+    modes::check(&view, cx);
     times::check(&view, cx);
     headers::check(&view, cx);
     room::check(&view, cx);

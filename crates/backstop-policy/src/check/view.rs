@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use backstop_engine::policy::Mode;
+
 use crate::default;
 use crate::read::{At, Context, List, OneOrMany};
 use crate::shape::{
@@ -82,6 +84,12 @@ impl<'a> View<'a> {
     pub(crate) fn authorizer_of(&self, route: RouteView<'a>) -> Option<AuthorizerView<'a>> {
         let name = &route.common().authorizer.as_ref()?.value;
         self.authorizers().find(|authorizer| authorizer.name.value == *name)
+    }
+
+    /// Whether what is decided on a route is carried out.
+    pub(crate) fn mode_of(&self, route: RouteView<'a>) -> Mode {
+        let general = self.gateway().and_then(|gateway| gateway.mode.as_ref());
+        route.common().mode.as_ref().or(general).map_or(Mode::Enforce, |mode| mode.value.0)
     }
 
     pub(crate) fn route(&self, name: &str) -> Option<RouteView<'a>> {

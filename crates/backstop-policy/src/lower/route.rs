@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use backstop_engine::policy::{
-    Correct, DependencyId, Direct, FixedAnswer, Mode, Optional, Otherwise, PublicRead, Route, RouteClass,
+    Correct, DependencyId, Direct, FixedAnswer, Optional, Otherwise, PublicRead, Route, RouteClass,
     RouteId, RouteOrigins, StatusSet,
 };
 
@@ -46,7 +46,7 @@ impl Lowering<'_> {
             deadline: common.deadline.as_ref().map_or(Duration::ZERO, |deadline| deadline.value.0),
             in_flight: self.route.in_flight().unwrap_or(0),
             fallback_in_flight: lane.map_or(0, |lane| lane.value.0),
-            mode: Mode::Enforce,
+            mode: self.view.mode_of(self.route),
             declared: statuses(
                 common.declared.iter().flat_map(|list| &list.value.0).map(|status| status.value.0),
             ),

@@ -3,7 +3,7 @@
 use crate::read::Need::{Contract, Default, Required};
 use crate::read::{List, OneOrMany, table};
 use crate::shape::{Common, CorsTable, HeaderEditsTable, RouteLimitsTable};
-use crate::value::{Count, HostPattern, MatchRule, Name, PartPath, Pointer, PositiveTime};
+use crate::value::{Count, HostPattern, MatchRule, ModeChoice, Name, PartPath, Pointer, PositiveTime};
 
 table! {
     /// One JSON object from the answers of other routes, its parts. They are asked side by side, each under the whole policy
@@ -35,9 +35,9 @@ table! {
         "cors" cors: CorsTable = Default("none: no field is added");
         /// The business function it serves, such as `browse`: routes of one function are counted together.
         "function" function: Name = Default("none");
-    }
-    later {
-        "mode" => "a mode of its own for a route (`mode`)";
+        /// Only `enforce`: no dependency has the whole, so nothing could be forwarded instead of it. In a gateway that observes
+        /// it has to be said.
+        "mode" mode: ModeChoice = Default("the gateway's");
     }
 }
 
@@ -77,6 +77,7 @@ impl From<ComposedTable> for ComposedRoute {
             authorizer: table.authorizer.clone(),
             cors: table.cors.clone(),
             function: table.function.clone(),
+            mode: table.mode.clone(),
             ..Common::default()
         };
         Self { table, common }

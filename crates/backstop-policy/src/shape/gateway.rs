@@ -18,7 +18,8 @@ table! {
         /// Where metrics, readiness and incidents are served, and breakers are held by hand. Keep it on loopback or on a
         /// network of its own.
         "admin" admin: Listen = Default("`\"127.0.0.1:9901\"`");
-        /// Whether decisions are carried out.
+        /// Whether decisions are carried out: `enforce`, or `observe`, in which every request is forwarded as if nothing were
+        /// decided, and what would have been decided is counted and shown. For routes that say nothing of their own.
         "mode" mode: ModeChoice = Default("`\"enforce\"`");
         /// Requests in flight in the whole process, answers from copies included. The excess is refused at once. Optional
         /// parts may take less than 60 % of them, reads (of any class) less than 85 %, each at least one; the last are for

@@ -8,7 +8,7 @@ use crate::shape::{
 };
 use crate::value::{
     AfterRestartChoice, Count, DeclaredStatus, EditableHeader, GoneStatus, HostPattern, IncorrectChoice,
-    KeyPartText, Language, MatchRule, MediaType, Name, PathPrefix, Pointer, PositiveSize, PositiveTime,
+    KeyPartText, Language, MatchRule, MediaType, ModeChoice, Name, PathPrefix, Pointer, PositiveSize, PositiveTime,
     SecretText, Status, Text, Time, UnavailableChoice,
 };
 
@@ -48,9 +48,10 @@ table! {
         /// How long an abandoned call may go on occupying its dependency. For as long, and at least 10 s, nothing is kept of
         /// what an abandoned write may still change.
         "abandon_hold" abandon_hold: Time = Default("the remaining deadline");
-    }
-    later {
-        "mode" => "a mode of its own for a route (`mode`)";
+        /// Whether decisions are carried out: `enforce`, or `observe`, in which requests are forwarded as if nothing were decided,
+        /// and what would have been is counted and shown. Only `direct`, `public_read` and `optional` routes without an
+        /// `authorizer` can be observed; in a gateway that observes, every other route says `enforce`.
+        "mode" mode: ModeChoice = Default("the gateway's");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use backstop_engine::health::Forced;
 use backstop_engine::policy::effect::{KeyForm, UnknownAnswer};
-use backstop_engine::policy::{AfterRestart, Incorrect, UnavailableStatus};
+use backstop_engine::policy::{AfterRestart, Incorrect, Mode, UnavailableStatus};
 use backstop_engine::retry::Owner;
 use toml::de::DeValue;
 
@@ -36,8 +36,7 @@ macro_rules! choice {
 
 choice! {
     /// Whether decisions are carried out.
-    ModeChoice(backstop_engine::policy::Mode) { "enforce" => backstop_engine::policy::Mode::Enforce, }
-    later { "observe" => "mode `observe` (decide and count, change nothing)" }
+    ModeChoice(Mode) { "enforce" => Mode::Enforce, "observe" => Mode::Observe, }
 }
 choice! {
     /// What becomes of copies of an earlier boot.
