@@ -11,7 +11,8 @@ use std::time::Duration;
 use backstop::clock::Clock;
 use backstop::fields::Speaker;
 use backstop::{Backstop, SetupError};
-use backstop_engine::policy::{KeyPart, RouteClass, RouteId};
+use backstop_engine::engine::{Engine, RouteState};
+use backstop_engine::policy::{KeyPart, Mode, RouteClass, RouteId};
 use backstop_policy::{AuthorizerSettings, DependencySettings, HostHeader, Loaded, RouteSettings};
 use backstop_store::{Copies, OpenReport, StoreOptions};
 use http::HeaderName;
@@ -29,6 +30,7 @@ use crate::disk;
 use crate::edits::Edits;
 use crate::forward::{self, own_host, sent_host};
 use crate::log::Decisions;
+use crate::observe;
 use crate::operations::{self, LedgerUnusable, Operations};
 use crate::parts::PartRules;
 use crate::probe::{CannotProbe, Probe};
@@ -110,6 +112,8 @@ pub enum BindError {
 const TICK: Duration = Duration::from_secs(1);
 /// How long a stop waits for queued copies to reach the disk.
 const CLOSE_STORE: Duration = Duration::from_secs(2);
+/// Connections to a dependency of observed routes: more than one process can open, and no bound of theirs.
+const MOST_OBSERVED: u32 = 1 << 20;
 /// How often a stop looks whether the requests under way are done.
 const DRAIN_STEP: Duration = Duration::from_millis(10);
 
@@ -142,7 +146,7 @@ impl Gateway {
         };
         let reconciler = operations.as_ref().map(follow).transpose()?;
         let router = Router::new(&routes)?;
-        let pools = dependencies.iter().map(|dependency| pool(dependency, &clock)).collect();
+        let pools = dependencies.iter().map(|asked| pool(asked, backstop.engine(), &clock)).collect();
         let caches = Caches::new(&caches, &clock);
         let hosts: Vec<(HostHeader, String)> =
             dependencies.iter().map(|dependency| (dependency.host.clone(), own_host(dependency))).collect();
@@ -160,6 +164,7 @@ impl Gateway {
             engine: Arc::clone(backstop.engine()),
             router,
             decisions: Decisions::new(sources, route_stacks.len()),
+            observed: observe::Counts::new(route_stacks.len()),
             routes: route_stacks,
             hosts: hosts.iter().map(|(host, own)| forward::Rules::new(None, host, own)).collect(),
             authorizers: authorizer::ready(&authorizers, &hosts, backstop.clock())?,
@@ -388,13 +393,17 @@ fn open_copies(
     Copies::open(options, clock.now())
 }
 
-fn pool(dependency: &DependencySettings, clock: &Clock) -> Pool<RequestContent> {
+fn pool(dependency: &DependencySettings, engine: &Engine, clock: &Clock) -> Pool<RequestContent> {
     let addresses =
         dependency.addresses.iter().map(|address| Address::new(&address.host, address.port)).collect();
-    let settings = Settings {
-        idle: dependency.idle,
-        ..Settings::new(addresses, dependency.connections, dependency.connect)
-    };
+    // Requests that are only observed are forwarded however many there are. Those of other routes are still bounded by their
+    // places at the dependency.
+    let is_observed =
+        |route: &RouteState| route.rules.mode == Mode::Observe && route.rules.dependency == dependency.id;
+    let connections =
+        if engine.routes().iter().any(is_observed) { MOST_OBSERVED } else { dependency.connections };
+    let settings =
+        Settings { idle: dependency.idle, ..Settings::new(addresses, connections, dependency.connect) };
     Pool::new(settings, clock.clone())
 }
 

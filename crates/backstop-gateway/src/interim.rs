@@ -103,6 +103,14 @@ impl Writer {
     }
 }
 
+/// Runs the answering of one request, alongside its client's interim answers where it can get any.
+pub(crate) async fn alongside<F: Future>(client: Option<&Writer>, answering: F, edits: &Edits) -> F::Output {
+    match client {
+        Some(client) => client.alongside(answering, edits).await,
+        None => answering.await,
+    }
+}
+
 fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -33,6 +33,7 @@ mod interim;
 mod log;
 mod max_forwards;
 mod metrics;
+mod observe;
 mod operations;
 mod parts;
 mod probe;

@@ -9,7 +9,7 @@ use backstop_engine::engine::RouteState;
 use backstop_engine::failure::Cause;
 use backstop_engine::flow::Account;
 use backstop_engine::outcome::Reason;
-use backstop_engine::policy::RouteId;
+use backstop_engine::policy::{Mode, RouteId};
 use backstop_engine::time::Mono;
 use backstop_policy::SourceMap;
 
@@ -66,6 +66,10 @@ impl Decisions {
         let cause = account.cause.map_or(reason, Cause::token);
         let policy = self.sources.locate(account.rule).unwrap_or_default();
         let age_seconds = account.age.map(|age| age.as_secs());
+        let message = match route.rules.mode {
+            Mode::Enforce => "answered other than normally",
+            Mode::Observe => "would have been answered other than normally (observed only)",
+        };
         tracing::info!(
             target: "backstop::decision",
             route = %route.rules.name,
@@ -76,7 +80,7 @@ impl Decisions {
             age_seconds,
             policy,
             left_out,
-            "answered other than normally"
+            "{message}"
         );
     }
 

@@ -6,6 +6,7 @@
 mod authorizations;
 mod caches;
 mod incidents;
+mod observed;
 mod operations;
 mod reconciler;
 mod recovery;
@@ -51,6 +52,7 @@ impl Collector for Everything {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         self.requests(&mut encoder)?;
         self.functions(&mut encoder)?;
+        self.observed(&mut encoder)?;
         self.dependencies(&mut encoder)?;
         self.authorizations(&mut encoder)?;
         self.keys_of_issuers(&mut encoder)?;

@@ -32,6 +32,7 @@ use crate::forward::{self, Answer, Forward};
 use crate::interim;
 use crate::log::Decisions;
 use crate::max_forwards::{self, Reach};
+use crate::observe::{self, Observed, Passed};
 use crate::operations::{self, Operations};
 use crate::parts::PartRules;
 use crate::router::{Found, Router};
@@ -41,8 +42,8 @@ use crate::target::origin_form;
 use crate::trailers;
 use crate::upstream::Lane;
 
-/// The body of every answer: one that was decided about, or a few words of our own.
-pub(crate) type ReplyContent = Either<ReplyBody<Answer>, Full<Bytes>>;
+/// The body of every answer: one that was decided about, a few words of our own, or one that was only observed.
+pub(crate) type ReplyContent = Either<ReplyBody<Answer>, Either<Full<Bytes>, Passed>>;
 
 /// What all threads share.
 pub(crate) struct Shared {
@@ -66,6 +67,8 @@ pub(crate) struct Shared {
     pub(crate) trusted: Vec<backstop_policy::IpRange>,
     pub(crate) tallies: Tallies,
     pub(crate) decisions: Decisions,
+    /// What really came of requests that were only observed.
+    pub(crate) observed: observe::Counts,
 }
 
 /// One route, ready to forward.
@@ -243,19 +246,26 @@ pub(crate) async fn handle(
     let Some(upstream) = Forward::of(thread, route.id, target) else {
         return refused(Fault::NoRoute);
     };
-    let request = ToAnswer {
-        request: Request::from_parts(head, content),
-        upload: upload.as_ref(),
-        entropy: thread.entropy(number, 0),
+    let mut response = if observe::is_observed(route) {
+        let observed = Observed { route, head, content, upload: upload.as_ref(), number };
+        let answering = observe::answer(thread, &upstream, observed);
+        interim::alongside(client, answering, &route.response_edits)
+            .await
+            .map(Either::Right)
+            .map(Either::Right)
+    } else {
+        let request = ToAnswer {
+            request: Request::from_parts(head, content),
+            upload: upload.as_ref(),
+            entropy: thread.entropy(number, 0),
+        };
+        let answering = respond(&route.protected, request, &upstream);
+        let answered: Result<_, Infallible> =
+            interim::alongside(client, answering, &route.response_edits).await;
+        let Ok(mut response) = answered;
+        dress(shared, route, &mut response);
+        response.map(Either::Left)
     };
-    let answering = respond(&route.protected, request, &upstream);
-    let answered: Result<_, Infallible> = match client {
-        Some(client) => client.alongside(answering, &route.response_edits).await,
-        None => answering.await,
-    };
-    let Ok(mut response) = answered;
-
-    dress(shared, route, &mut response);
     if let Some(page) = &page {
         page.may_read(&mut response);
     }
@@ -264,7 +274,7 @@ pub(crate) async fn handle(
     if version < Version::HTTP_2 && upload.is_some_and(|upload| !upload.has_ended()) {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    response.map(Either::Left)
+    response
 }
 
 /// Makes a request ready for its route: hop-by-hop fields go and the operator's edits are made before anything is decided, so
@@ -356,7 +366,7 @@ pub(crate) fn dress<B>(shared: &Shared, route: &RouteStack, response: &mut Respo
 
 /// The answer to a request that may go no further (RFC 9110 section 7.6.2).
 pub(crate) fn answer_here(allow: HeaderValue, unread: bool) -> Response<ReplyContent> {
-    let mut response = Response::new(Either::Right(Full::default()));
+    let mut response = Response::new(Either::Right(Either::Left(Full::default())));
     response.headers_mut().insert(ALLOW, allow);
     response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(0));
     if unread {
@@ -381,7 +391,7 @@ pub(crate) fn refuse(shared: &Shared, method: &Method, fault: Fault, unread: boo
     let length = text.len();
     // To HEAD as to GET, without the content (RFC 9110 section 9.3.2).
     let content = if *method == Method::HEAD { Bytes::new() } else { Bytes::from(text) };
-    let mut response = Response::new(Either::Right(Full::new(content)));
+    let mut response = Response::new(Either::Right(Either::Left(Full::new(content))));
     *response.status_mut() = fault.status();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, problem::MEDIA_TYPE);

@@ -24,7 +24,9 @@ fn route(class: &str, lines: &str) -> String {
     let common = "match = \"GET /x\"\ndependency = \"catalog\"\ndeadline = \"300ms\"\nin_flight = 50\n";
     let own = match class {
         "public_read" => "key = []\nmax_age = \"60s\"\ncorrect = { type = \"application/json\" }\n",
-        "cached_read" => "key = []\ncorrect = { type = \"application/json\" }\ncache = { url = \"redis://127.0.0.1:6379\", ttl = \"5s\" }\nlocal_copy = { max_age = \"30s\" }\n",
+        "cached_read" => {
+            "key = []\ncorrect = { type = \"application/json\" }\ncache = { url = \"redis://127.0.0.1:6379\", ttl = \"5s\" }\nlocal_copy = { max_age = \"30s\" }\n"
+        }
         "optional" => "otherwise = { omit = { status = 204 } }\n",
         "guarded" => "authorizer = \"sessions\"\n",
         _ => "",

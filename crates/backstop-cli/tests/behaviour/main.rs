@@ -41,6 +41,7 @@ mod ledger_bench;
 mod logs;
 mod manual_breaker;
 mod nobodys_failure;
+mod observe;
 mod operations;
 mod operations_asked;
 mod optional;

@@ -231,6 +231,17 @@ impl Gateway {
         }
     }
 
+    /// Waits until a line of the log holds this.
+    pub async fn wait_for_log(&self, part: &str) {
+        let said = async {
+            while !self.log().iter().any(|line| line.contains(part)) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let said = tokio::time::timeout(BOUND, said).await;
+        assert!(said.is_ok(), "the log never says {part:?}: {:#?}", self.log());
+    }
+
     /// Its log lines so far.
     pub fn log(&self) -> Vec<String> {
         self.log.lock().expect("the log").clone()

@@ -104,31 +104,25 @@ impl Flow {
 
     fn ask_authorizer(&mut self, id: DependencyId, until: Mono, now: Mono) -> Result<Attempt, NotAsked> {
         let entropy = self.draw();
-        let (share, excess) = (self.share(), self.excess());
+        let share = self.share();
         let authorizer = self.engine.dependency(id);
-        let place = authorizer.in_flight.try_acquire_as(share, Turn::Newcomer, excess);
+        let place = authorizer.in_flight.try_acquire_as(share, Turn::Newcomer, Excess::Refuse);
         let place = place.map_err(|_| NotAsked::DependencyFull)?;
         // It reads and changes nothing, and has no content: it may try out what was open.
-        let ticket = match authorizer.health.admit(now, true, entropy) {
-            Ok(ticket) => Some(ticket),
-            Err(refused) if excess == Excess::Refuse => return Err(refused),
-            Err(_) => None,
-        };
-        let resources = match acquire_all(&authorizer.resources, now, share, excess) {
+        let ticket = authorizer.health.admit(now, true, entropy)?;
+        let resources = match acquire_all(&authorizer.resources, now, share, Excess::Refuse) {
             Ok(resources) => resources,
             Err(_) => {
-                if let Some(ticket) = ticket {
-                    ticket.unused();
-                }
+                ticket.unused();
                 return Err(NotAsked::ResourceFull);
             }
         };
         self.attempts += 1;
         let attempt = AttemptId(self.attempts);
         authorizer.tally.attempt();
-        let probe = ticket.as_ref().and_then(Ticket::probe_place);
+        let probe = ticket.probe_place();
         self.trace.note(now, authorizer.rules.connections_origin, Note::Called(attempt));
-        self.asking = Some(Asking { dependency: id, ticket });
+        self.asking = Some(Asking { dependency: id, ticket: Some(ticket) });
         Ok(Attempt {
             id: attempt,
             dependency: id,

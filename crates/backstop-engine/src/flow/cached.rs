@@ -175,11 +175,13 @@ impl Flow {
     }
 
     /// A place in the route's fill budget, for a read of the dependency on a route with a cache.
-    pub(super) fn take_fill(&self, now: Mono, excess: Excess) -> Result<Option<ResourcePermit>, NotAsked> {
+    pub(super) fn take_fill(&self, now: Mono) -> Result<Option<ResourcePermit>, NotAsked> {
         let Some(fills) = self.route().fills.as_ref().filter(|_| self.reads()) else { return Ok(None) };
         // The whole budget is for these reads.
-        let permit =
-            fills.budget.try_acquire(now, ClassShare::Effect, excess).map_err(|_| NotAsked::ResourceFull)?;
+        let permit = fills
+            .budget
+            .try_acquire(now, ClassShare::Effect, Excess::Refuse)
+            .map_err(|_| NotAsked::ResourceFull)?;
         if let Some(backlog) = fills.backlog() {
             self.dependency().health.signal(now, Signal::Backlog(backlog));
         }

@@ -18,7 +18,7 @@ use std::time::Duration;
 use crate::admission::{ClassShare, Excess, Permit, Turn};
 use crate::alternative::{ANY_POLICY, Signal, UsedResource};
 use crate::failure::{Cause, Failure, FailureKind, NotAsked, Phase, Sent};
-use crate::health::{Band, Ticket};
+use crate::health::Band;
 use crate::outcome::Reason;
 use crate::policy::{Origin, RouteClass};
 use crate::resource::{Resource, acquire_all};
@@ -40,16 +40,13 @@ impl Flow {
         if now >= self.attempt_end() {
             return self.not_asked(NotAsked::TooLate);
         }
-        let excess = self.excess();
-        if excess == Excess::Refuse
-            && let Some(refused) = self.dependency().health.refuses(now, self.may_probe())
-        {
+        if let Some(refused) = self.dependency().health.refuses(now, self.may_probe()) {
             return self.not_asked(refused);
         }
         let share = self.share();
         let dependency = self.dependency();
         let (queue, rule) = (dependency.rules.queue, dependency.rules.connections_origin);
-        let no_place = match dependency.in_flight.try_acquire_as(share, Turn::Newcomer, excess) {
+        let no_place = match dependency.in_flight.try_acquire_as(share, Turn::Newcomer, Excess::Refuse) {
             Ok(permit) => return State::Call { permit },
             Err(no_place) => no_place,
         };
@@ -83,28 +80,23 @@ impl Flow {
             return Err(NotAsked::TooLate);
         }
         let entropy = self.draw();
-        let (share, excess) = (self.share(), self.excess());
+        let share = self.share();
         let dependency = self.dependency();
-        let ticket = match dependency.health.admit(now, self.may_probe(), entropy) {
-            Ok(ticket) => Some(ticket),
-            Err(refused) if excess == Excess::Refuse => return Err(refused),
-            // Made although the breaker is against it, it is none of the calls that the breaker judges by.
-            Err(_) => None,
-        };
-        let fill = match self.take_fill(now, excess) {
+        let ticket = dependency.health.admit(now, self.may_probe(), entropy)?;
+        let fill = match self.take_fill(now) {
             Ok(fill) => fill,
             Err(refused) => {
-                unused(ticket);
+                ticket.unused();
                 return Err(refused);
             }
         };
         let dependency = self.dependency();
-        let resources = match acquire_all(&dependency.resources, now, share, excess) {
+        let resources = match acquire_all(&dependency.resources, now, share, Excess::Refuse) {
             Ok(resources) => resources,
             Err((position, _)) => {
                 self.full_resource = dependency.rules.uses.get(position).copied();
                 self.put_back_fill(fill, now);
-                unused(ticket);
+                ticket.unused();
                 return Err(NotAsked::ResourceFull);
             }
         };
@@ -113,8 +105,8 @@ impl Flow {
         let id = AttemptId(self.attempts);
         self.trace.note(now, Origin::NONE, Note::Called(id));
         self.dependency().tally.attempt();
-        let probe = ticket.as_ref().and_then(Ticket::probe_place);
-        self.ticket = ticket;
+        let probe = ticket.probe_place();
+        self.ticket = Some(ticket);
         self.waited_before = self.client_waited;
         self.held = None;
         if let Some(retry) = &mut self.retry {
@@ -411,13 +403,6 @@ impl Flow {
             RouteClass::Direct(_) if self.is_safe() => ClassShare::Read,
             RouteClass::Direct(_) | RouteClass::Effect(_) => ClassShare::Effect,
         }
-    }
-}
-
-/// The call is not made.
-fn unused(ticket: Option<Ticket>) {
-    if let Some(ticket) = ticket {
-        ticket.unused();
     }
 }
 

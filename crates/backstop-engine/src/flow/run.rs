@@ -6,7 +6,7 @@ use crate::admission::{Excess, NoPlace, Permit, Turn};
 use crate::failure::{Failure, FailureKind, Phase, Sent};
 use crate::fills::FillEnd;
 use crate::outcome::{Reason, Scope};
-use crate::policy::{DependencyId, Mode, Origin, RouteClass};
+use crate::policy::{DependencyId, Origin, RouteClass};
 use crate::snapshot::{CopyFacts, CopyRefusal, CopyRules, judge};
 use crate::time::{Mono, Now};
 
@@ -169,15 +169,7 @@ impl Flow {
         }
     }
 
-    pub(super) fn excess(&self) -> Excess {
-        match self.route().rules.mode {
-            Mode::Enforce => Excess::Refuse,
-            Mode::Observe => Excess::Count,
-        }
-    }
-
     fn admit(&mut self, now: Mono) -> State {
-        let excess = self.excess();
         // A part belongs to a request that was admitted.
         let process = if self.facts.part_until.is_some() {
             None
@@ -185,13 +177,13 @@ impl Flow {
             if self.engine.is_draining() {
                 return State::Answer(self.refuse(Reason::Draining, None, Origin::NONE));
             }
-            match self.engine.process().try_acquire_as(self.share(), Turn::Newcomer, excess) {
+            match self.engine.process().try_acquire_as(self.share(), Turn::Newcomer, Excess::Refuse) {
                 Ok(process) => Some(process),
                 Err(NoPlace::Full) => return self.over_limit(Scope::Process, None, now),
                 Err(NoPlace::Kept) => return self.over_limit(Scope::ProcessShare, None, now),
             }
         };
-        let Some(route) = self.route().in_flight.try_acquire(Turn::Newcomer, excess) else {
+        let Some(route) = self.route().in_flight.try_acquire(Turn::Newcomer, Excess::Refuse) else {
             return self.over_limit(Scope::Route, process, now);
         };
         self.places = [process, Some(route)];

@@ -128,7 +128,8 @@ pub struct Attempt {
 #[derive(Debug)]
 #[must_use = "places that are dropped are given back at once"]
 pub struct Places {
-    _dependency: Permit,
+    /// `None` for a call that is made whatever is decided about it.
+    _dependency: Option<Permit>,
     _resources: ResourcePermits,
     /// Its part of what was verified, of a dependency that stands in.
     _stand_in: Option<StandInPermit>,
@@ -147,11 +148,22 @@ impl Places {
         probe: Option<ProbePlace>,
     ) -> Self {
         Self {
-            _dependency: dependency,
+            _dependency: Some(dependency),
             _resources: resources,
             _stand_in: stand_in,
             _fill: fill,
             _probe: probe,
+        }
+    }
+
+    /// Of a call that takes up nothing, because it is made whatever is decided about it: its request is only observed.
+    pub fn none() -> Self {
+        Self {
+            _dependency: None,
+            _resources: ResourcePermits::default(),
+            _stand_in: None,
+            _fill: None,
+            _probe: None,
         }
     }
 

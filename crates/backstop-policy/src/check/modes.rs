@@ -25,11 +25,9 @@ pub(crate) fn check(view: &View<'_>, cx: &mut Context<'_>) {
     for mode in view.routes().filter_map(|route| route.common().mode.as_ref()).chain(general) {
         if mode.value.0 == Mode::Observe {
             let message = "nothing that is decided is carried out: requests are forwarded, and what would have been is counted";
-            cx.report(
-                Finding::new(Code::Observed, mode.bytes.clone(), message).help(
-                    "once the status page shows what you expect, write `enforce` route by route, then for all",
-                ),
-            );
+            cx.report(Finding::new(Code::Observed, mode.bytes.clone(), message).help(
+                "once the status page shows what you expect, write `enforce` route by route, then for all",
+            ));
         }
     }
 }
@@ -47,19 +45,20 @@ fn not_observed(route: RouteView<'_>) -> Option<&'static str> {
 }
 
 fn refused(route: RouteView<'_>, general: Option<&At<ModeChoice>>, why: &str) -> Finding {
-    let (own, message) = (
-        route.common().mode.as_ref(),
-        format!("`{}` cannot be observed only: {why}", route.text()),
-    );
+    let (own, message) =
+        (route.common().mode.as_ref(), format!("`{}` cannot be observed only: {why}", route.text()));
     let finding = match own {
         Some(own) => Finding::new(Code::NotObserved, own.bytes.clone(), message),
         None => Finding::new(Code::NotObserved, route.name.bytes.clone(), message),
     };
     let finding = match general.filter(|_| own.is_none()) {
-        Some(general) => finding.related(general.bytes.clone(), "for every route that says nothing of its own"),
+        Some(general) => {
+            finding.related(general.bytes.clone(), "for every route that says nothing of its own")
+        }
         None => finding,
     };
-    finding.help("write `mode = \"enforce\"` in this route, or leave the route to a catch-all without its class")
+    finding
+        .help("write `mode = \"enforce\"` in this route, or leave the route to a catch-all without its class")
 }
 
 /// Parts are asked for under their own routes, whose decisions the whole is made of.
@@ -74,9 +73,9 @@ fn parts(view: &View<'_>, route: RouteView<'_>, cx: &mut Context<'_>) {
         let message = format!("`{}` is a part of `{}`, and is observed only", asked.text(), route.text());
         let place = asked.common().mode.as_ref().map_or(asked.name.bytes.clone(), |mode| mode.bytes.clone());
         cx.report(
-            Finding::new(Code::PartObserved, name.bytes.clone(), message)
-                .related(place, "observed")
-                .help("the whole is made of what is decided about its parts: write `mode = \"enforce\"` there"),
+            Finding::new(Code::PartObserved, name.bytes.clone(), message).related(place, "observed").help(
+                "the whole is made of what is decided about its parts: write `mode = \"enforce\"` there",
+            ),
         );
     }
 }

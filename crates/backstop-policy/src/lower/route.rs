@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use backstop_engine::policy::{
-    Correct, DependencyId, Direct, FixedAnswer, Optional, Otherwise, PublicRead, Route, RouteClass,
-    RouteId, RouteOrigins, StatusSet,
+    Correct, DependencyId, Direct, FixedAnswer, Optional, Otherwise, PublicRead, Route, RouteClass, RouteId,
+    RouteOrigins, StatusSet,
 };
 
 use super::gateway::route_limits;

@@ -8,8 +8,8 @@ use crate::shape::{
 };
 use crate::value::{
     AfterRestartChoice, Count, DeclaredStatus, EditableHeader, GoneStatus, HostPattern, IncorrectChoice,
-    KeyPartText, Language, MatchRule, MediaType, ModeChoice, Name, PathPrefix, Pointer, PositiveSize, PositiveTime,
-    SecretText, Status, Text, Time, UnavailableChoice,
+    KeyPartText, Language, MatchRule, MediaType, ModeChoice, Name, PathPrefix, Pointer, PositiveSize,
+    PositiveTime, SecretText, Status, Text, Time, UnavailableChoice,
 };
 
 table! {

@@ -3,12 +3,12 @@
 use crate::failure::Cause;
 use crate::flow::{AttemptId, Flow, Note, Trace};
 use crate::outcome::{Outcome, Reason, Scope, Source};
-use crate::policy::{DependencyId, Mode, Origin, Route, RouteId, RouteOrigins};
+use crate::policy::{Origin, Route, RouteId, RouteOrigins};
 use crate::snapshot::CopyRefusal;
 
 use super::support::{
-    GET, OK, SECOND, START, Script, TIMED_OUT, Upstream, at, begin, called, copy_read_at, drive, engine_of,
-    get, in_flight, public, route, words,
+    GET, OK, SECOND, START, Script, TIMED_OUT, Upstream, at, called, copy_read_at, drive, engine_of, get,
+    public, route,
 };
 
 const ORIGINS: RouteOrigins = RouteOrigins {
@@ -68,20 +68,4 @@ fn a_refusal_names_the_limit_that_refused() {
 fn a_trace_that_is_off_records_nothing() {
     let engine = engine_of(route(public()));
     assert!(get(&engine, &Script::new(OK), START).trace.entries().is_empty());
-}
-
-/// Observing, a full route and a full dependency are counted and refuse nobody.
-#[test]
-fn observing_refuses_nothing_and_counts_what_it_would_have_refused() {
-    let observed = Route { in_flight: 1, mode: Mode::Observe, ..route(public()) };
-    let engine = super::support::engine(1, vec![observed], vec![super::support::dependency(1, 0)]);
-    let held = called(&engine, GET, START);
-    let decision = drive(&mut begin(&engine, GET, START), &Script::new(OK), at(START));
-    assert_eq!(words(&decision), ("normal", "primary", "none"));
-    assert_eq!(in_flight(&engine), [2, 2, 0, 1]);
-    let pool = &engine.dependency(DependencyId(0)).in_flight;
-    let refused = [engine.process().refused(), engine.routes()[0].in_flight.refused(), pool.refused()];
-    assert_eq!(refused, [1, 1, 1]);
-    drop((held, decision));
-    assert_eq!(in_flight(&engine), [0; 4]);
 }
