@@ -19,6 +19,7 @@ demo: ## Builds the binary and plays an incident with it
 
 test: ## Everything that must hold; installs and starts what it needs
 	./scripts/test-servers
+	./scripts/test-browser
 	$(CARGO) build -p backstop-cli -p fallback_demo -p axum_service
 	cp $(TARGET)/debug/backstop $(PLAIN)
 	$(CARGO) test --quiet --workspace --doc

@@ -1,12 +1,14 @@
 //! What can be said on the command line, and nothing of what is done about it.
 
 mod operations;
+mod status;
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use operations::{List, Operations, Port, Resolve, Show};
+pub(crate) use status::Status;
 
 /// Answers with what was accepted beforehand while something that an HTTP API depends on is broken.
 #[derive(Debug, Parser)]
@@ -24,6 +26,9 @@ pub(crate) enum Command {
     Check(Check),
     /// Plays an incident on this machine: a small shop, its failing product service, and what clients get
     Demo(Demo),
+    /// How a running gateway stands: what is degraded, since when and why. Exits with 0 if all is as it should be, 1 if not,
+    /// 2 if it cannot be asked
+    Status(Status),
     /// The ledger of operations that must happen once
     #[command(subcommand)]
     Ledger(Ledger),

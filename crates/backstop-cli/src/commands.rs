@@ -5,6 +5,7 @@ mod demo;
 mod ledger;
 mod operations;
 mod run;
+mod status;
 
 use crate::args::{Arguments, Command};
 use crate::exit::Exit;
@@ -17,6 +18,7 @@ pub(crate) fn dispatch(arguments: Arguments) -> Exit {
         Command::Run(arguments) => run::run(&arguments, printer),
         Command::Check(arguments) => check::check(&arguments, printer),
         Command::Demo(arguments) => demo::demo(&arguments, printer),
+        Command::Status(arguments) => status::status(&arguments, printer),
         Command::Ledger(arguments) => ledger::ledger(&arguments, printer),
         Command::Operations(arguments) => operations::operations(&arguments, printer),
     }

@@ -30,6 +30,7 @@
 mod baseline;
 mod begin;
 mod bounds;
+mod course;
 mod judge;
 mod moment;
 mod named;
@@ -42,12 +43,13 @@ mod timeline;
 mod window;
 
 pub use baseline::Baseline;
+pub use course::{COURSE_DEPENDENCIES, COURSE_MAX, Course, Stretch};
 pub use moment::Moment;
 pub use named::Named;
 pub use phase::{AMBER_TOLERATED, GREEN_TO_END, Phase};
 pub use record::{DependencyRecord, NAMES_MAX, Record, TOKENS_MAX};
 pub use sample::{
-    CopyAges, Counts, DependencySample, DependencyState, Latency, Lookups, Names, OTHER, Sample,
+    CopyAges, Counts, DependencySample, DependencyState, Latency, Lookups, Names, OTHER, Sample, Served,
 };
 pub use saved::Saved;
 pub use signal::{Signal, Signals};
@@ -171,6 +173,8 @@ impl Incidents {
         let began = self.window.forward_from(evidence.from).next().map_or(at, |second| second.at);
         self.begun = self.begun.saturating_add(1);
         let mut record = Record::new(began, at, self.begun);
+        let is_before = |second: &&Second| second.at.mono < evidence.from;
+        record.note_before(self.window.back().filter(is_before));
         for second in self.window.forward_from(evidence.from) {
             record.count(second);
         }

@@ -19,6 +19,16 @@ pub struct RouteTally {
     requests: Box<[AtomicU64]>,
     ages: [AtomicU64; AGE_BUCKETS_SECONDS.len() + 1],
     age_sum_ms: AtomicU64,
+    oldest_ms: [AtomicU64; 2],
+}
+
+/// Who asks a route for the oldest copy that it served since they asked last. Each has an answer of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgeReader {
+    /// What shows how the gateway stands.
+    Status = 0,
+    /// What keeps the record of an incident.
+    Incidents = 1,
 }
 
 /// One non-zero request counter.
@@ -41,6 +51,7 @@ impl RouteTally {
             requests: (0..OUTCOMES * SOURCES * REASONS).map(|_| AtomicU64::new(0)).collect(),
             ages: std::array::from_fn(|_| AtomicU64::new(0)),
             age_sum_ms: AtomicU64::new(0),
+            oldest_ms: std::array::from_fn(|_| AtomicU64::new(0)),
         }
     }
 
@@ -60,6 +71,20 @@ impl RouteTally {
         }
         let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
         self.age_sum_ms.fetch_add(age_ms, Ordering::Relaxed);
+        // A copy of no age at all counts as one of 1 ms: 0 stands for none.
+        self.oldest_ms.iter().for_each(|oldest| _ = oldest.fetch_max(age_ms.max(1), Ordering::Relaxed));
+    }
+
+    /// The oldest copy that was served since this reader took it last; none if none was.
+    pub fn oldest(&self, reader: AgeReader) -> Option<Duration> {
+        let oldest = self.oldest_ms.get(reader as usize)?.load(Ordering::Relaxed);
+        (oldest > 0).then(|| Duration::from_millis(oldest))
+    }
+
+    /// The same, and it begins anew for this reader.
+    pub fn take_oldest(&self, reader: AgeReader) -> Option<Duration> {
+        let oldest = self.oldest_ms.get(reader as usize)?.swap(0, Ordering::Relaxed);
+        (oldest > 0).then(|| Duration::from_millis(oldest))
     }
 
     /// Every counter that is not zero.
@@ -244,5 +269,19 @@ mod tests {
         let (counts, sum_ms) = tally.ages();
         assert_eq!(counts, [0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 1]);
         assert_eq!(sum_ms, 120_000 + 86_401_000);
+    }
+
+    #[test]
+    fn the_oldest_copy_is_told_once_to_each_reader() {
+        let tally = RouteTally::new();
+        let oldest = |reader| tally.take_oldest(reader).map(|age| age.as_millis());
+        assert_eq!(oldest(AgeReader::Status), None);
+        for age_ms in [31_250, 7, 0] {
+            tally.record_age(Duration::from_millis(age_ms));
+        }
+        assert_eq!(tally.oldest(AgeReader::Status), Some(Duration::from_millis(31_250)));
+        assert_eq!((oldest(AgeReader::Status), oldest(AgeReader::Status)), (Some(31_250), None));
+        tally.record_age(Duration::ZERO);
+        assert_eq!((oldest(AgeReader::Status), oldest(AgeReader::Incidents)), (Some(1), Some(31_250)));
     }
 }

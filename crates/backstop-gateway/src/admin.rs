@@ -1,11 +1,12 @@
 //! The operators' port: metrics, and whether the process lives and is ready.
 //!
+//! - `GET /`, `GET /status`: how everything stands, for people; `GET /status.json` the same for programs.
 //! - `GET /metrics`: OpenMetrics text, which Prometheus reads.
 //! - `GET /livez`: 200 while the process serves its own port.
 //! - `GET /readyz`: 200 while requests are accepted, 503 once the service stops. Its JSON names what is wrong without being
 //!   a reason to take traffic away: a disk that costs copies or records, withdrawals that the disk has not confirmed, a
 //!   clock by which no evidence can be judged, a ledger that takes no new operations.
-//! - `GET /incidents`, `GET /incidents/ID`: what happened, as JSON.
+//! - `GET /incidents`, `GET /incidents/ID`: what happened, as JSON; `GET /incidents/ID.html` as a report.
 //! - `/operations`: what is known of operations that must happen once, and a person's decision.
 //! - `GET /dependencies/NAME/breaker` shows what holds a breaker; `POST` is an operator's order.
 
@@ -13,6 +14,7 @@ mod breaker;
 mod content;
 mod operations;
 mod own;
+mod shown;
 mod visitors;
 
 use std::convert::Infallible;
@@ -109,7 +111,10 @@ impl Admin {
         }
         match breaker::named(&path) {
             Some(name) => breaker::answer(self, name, request).await,
-            None => self.show(request.method(), &path),
+            None => match shown::answer(self, &request) {
+                Some(response) => response,
+                None => self.show(request.method(), &path),
+            },
         }
     }
 
@@ -130,12 +135,13 @@ impl Admin {
             "/livez" => text(StatusCode::OK, "alive\n".into()),
             "/readyz" => self.readiness(),
             "/incidents" => json(StatusCode::OK, &self.state.book.list()),
-            "/" => text(StatusCode::OK, "/metrics\n/livez\n/readyz\n/incidents\n/operations\n".into()),
             _ => match path.strip_prefix("/incidents/") {
                 Some(id) => self.incident(id),
                 None => text(
                     StatusCode::NOT_FOUND,
-                    "there are /metrics, /livez, /readyz, /incidents, /operations and /dependencies/NAME/breaker\n".into(),
+                    "there are /status, /status.json, /metrics, /livez, /readyz, /incidents, /operations and \
+                     /dependencies/NAME/breaker\n"
+                        .into(),
                 ),
             },
         }
@@ -150,7 +156,8 @@ impl Admin {
         }
     }
 
-    fn readiness(&self) -> Response<Full<Bytes>> {
+    /// What is wrong without being a reason to take traffic away.
+    pub(crate) fn warnings(&self) -> Vec<String> {
         let mut warnings: Vec<String> = Vec::new();
         let health = self.backstop.copies().health();
         if let Some((word, error)) = disk::trouble(&health.disk) {
@@ -177,7 +184,11 @@ impl Admin {
                     .into(),
             );
         }
-        let draining = engine.is_draining();
+        warnings
+    }
+
+    fn readiness(&self) -> Response<Full<Bytes>> {
+        let (warnings, draining) = (self.warnings(), self.backstop.engine().is_draining());
         let status = if draining { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
         let body = serde_json::json!({ "ready": !draining, "draining": draining, "warnings": warnings });
         typed(status, "application/json", format!("{body}\n"))

@@ -137,7 +137,7 @@ impl Gateway {
         let speaker = Speaker { name: gateway.name.clone(), is_gateway: true };
         let backstop = Backstop::new(policy, clock.clone(), copies, speaker)?;
         backstop.set_buffer_memory(gateway.buffer_memory);
-        let state = State::open(&store, backstop.engine(), &clock, &dependencies);
+        let state = State::open(&store, backstop.engine(), &clock, &dependencies, &authorizers, &routes);
         let open = |_| operations::open(Path::new(&*store.path), clock.now()).map(Arc::new);
         let operations = store.ledger.map(open).transpose()?;
         let follow = |operations: &Arc<Operations>| {

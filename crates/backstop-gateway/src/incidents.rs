@@ -163,12 +163,25 @@ impl Book {
         })
     }
 
-    /// One of them, whole.
-    pub(crate) fn one(&self, id: &str) -> Option<Value> {
+    /// Something of each, the newest first. They also get the last second that was counted.
+    pub(crate) fn each<T>(&self, of: impl Fn(&Record, &Moment) -> T) -> Vec<T> {
+        let pages = self.pages();
+        let all = pages.incidents.ended().chain(pages.incidents.current());
+        let mut all: Vec<T> = all.map(|record| of(record, &pages.looked)).collect();
+        all.reverse();
+        all
+    }
+
+    /// Something of one of them.
+    pub(crate) fn with<T>(&self, id: &str, of: impl FnOnce(&Record, &Moment) -> T) -> Option<T> {
         let pages = self.pages();
         let mut all = pages.incidents.current().into_iter().chain(pages.incidents.ended());
-        all.find(|record| *record.id == *id)
-            .map(|record| write::whole(record, &counted(record, &pages.looked)))
+        all.find(|record| *record.id == *id).map(|record| of(record, &pages.looked))
+    }
+
+    /// One of them, whole.
+    pub(crate) fn one(&self, id: &str) -> Option<Value> {
+        self.with(id, |record, looked| write::whole(record, &counted(record, looked)))
     }
 
     fn write_down(&self, pages: &mut Pages, now: Now, is_changed: bool) {

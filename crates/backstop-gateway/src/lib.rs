@@ -41,6 +41,7 @@ mod reconciler;
 mod router;
 mod stack;
 mod state;
+pub mod status;
 mod strict;
 mod taken;
 mod tallies;

@@ -17,10 +17,11 @@ use std::time::Duration;
 use backstop::clock::Clock;
 use backstop_engine::engine::Engine;
 use backstop_engine::time::Mono;
-use backstop_policy::{DependencySettings, StoreSettings};
+use backstop_policy::{AuthorizerSettings, DependencySettings, RouteSettings, StoreSettings};
 
 use crate::breakers::Breakers;
 use crate::incidents::Book;
+use crate::status::Board;
 
 pub(crate) use folder::Folder;
 pub(crate) use keeper::Keeper;
@@ -33,6 +34,8 @@ const TICK: Duration = Duration::from_secs(1);
 pub(crate) struct State {
     pub(crate) book: Arc<Book>,
     pub(crate) breakers: Arc<Breakers>,
+    /// How everything stands, and since when.
+    pub(crate) board: Arc<Board>,
     pub(crate) keeper: Option<Arc<Keeper>>,
     clock: Clock,
     opened: Mono,
@@ -45,6 +48,8 @@ impl State {
         engine: &Arc<Engine>,
         clock: &Clock,
         dependencies: &[DependencySettings],
+        authorizers: &[AuthorizerSettings],
+        routes: &[RouteSettings],
     ) -> Self {
         let now = clock.now();
         let mut folder = (store.disk_bytes > 0).then(|| Folder::new(&*store.path));
@@ -64,7 +69,8 @@ impl State {
                 }
             });
         }
-        Self { book, breakers, keeper, clock: clock.clone(), opened: now.mono }
+        let board = Arc::new(Board::open(engine, authorizers, routes, now));
+        Self { book, breakers, board, keeper, clock: clock.clone(), opened: now.mono }
     }
 
     /// Looks at both, once a second.
@@ -74,6 +80,7 @@ impl State {
         loop {
             self.clock.sleep_until(last.after(TICK)).await;
             let now = self.clock.now();
+            self.board.tick(now);
             self.book.look(now);
             self.breakers.note(now);
             last = now.mono;

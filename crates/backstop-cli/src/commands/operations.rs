@@ -1,6 +1,6 @@
 //! `backstop operations`.
 
-mod ask;
+pub(super) mod ask;
 mod table;
 
 use std::fmt::Display;

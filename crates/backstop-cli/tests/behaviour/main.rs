@@ -60,6 +60,8 @@ mod shared_resources;
 mod slow_bodies;
 mod slow_read;
 mod spelling;
+mod status;
+mod status_command;
 mod statuses;
 mod taken_folder;
 mod tokens;

@@ -9,7 +9,7 @@ use crate::repository::{root, text};
 /// The floors, from the bottom.
 const FLOORS: [&[&str]; 6] = [
     &["backstop-engine"],
-    &["backstop-policy", "backstop-store"],
+    &["backstop-chart", "backstop-policy", "backstop-store"],
     &["backstop"],
     &["backstop-gateway", "backstop-lab"],
     &["backstop-cli"],

@@ -6,7 +6,9 @@
 use std::time::Duration;
 
 use crate::failure::FailureKind;
+use crate::tally::AGE_BUCKETS_SECONDS;
 
+use super::course::Course;
 use super::moment::Moment;
 use super::named::{self, Merge, Named};
 use super::phase::Phase;
@@ -45,6 +47,14 @@ pub struct Record {
     pub dependencies: Vec<Named<DependencyRecord>>,
     /// Requests by reason.
     pub reasons: Vec<Named<u64>>,
+    /// Alternatives that were served, by where they came from.
+    pub sources: Vec<Named<u64>>,
+    /// Copies that were served, by age: each of [`AGE_BUCKETS_SECONDS`], and one above all.
+    pub ages: [u64; AGE_BUCKETS_SECONDS.len() + 1],
+    /// The oldest copy that was served.
+    pub oldest_copy: Duration,
+    /// How it went.
+    pub course: Course,
     /// Seconds in which each signal was not green.
     pub signals: Vec<Named<u64>>,
     /// What was counted in the second in which most requests were not completed.
@@ -68,6 +78,8 @@ pub struct DependencyRecord {
     pub attempts: u64,
     /// Failed calls by kind.
     pub failures: Vec<Named<u64>>,
+    /// Calls per 1000 seconds in the minute before the incident, as far as it was counted. None where nothing was.
+    pub before_per_1000_s: Option<u64>,
 }
 
 impl Record {
@@ -84,6 +96,10 @@ impl Record {
             functions: Vec::new(),
             dependencies: Vec::new(),
             reasons: Vec::new(),
+            sources: Vec::new(),
+            ages: [0; AGE_BUCKETS_SECONDS.len() + 1],
+            oldest_copy: Duration::ZERO,
+            course: Course::default(),
             signals: Vec::new(),
             worst: None,
             timeline: Timeline::default(),
@@ -137,11 +153,41 @@ impl Record {
         for &(reason, count) in sample.reasons.iter().filter(|&&(reason, _)| reason != "none") {
             named::add(&mut self.reasons, reason, TOKENS_MAX, &count);
         }
+        for (source, count) in &sample.served.sources {
+            named::add(&mut self.sources, source, TOKENS_MAX, count);
+        }
+        for (sum, more) in self.ages.iter_mut().zip(sample.served.ages) {
+            *sum = sum.saturating_add(more);
+        }
+        self.oldest_copy = self.oldest_copy.max(sample.served.oldest);
+        let places = &self.dependencies;
+        self.course.count(&self.began, second, |name| places.iter().position(|one| *one.name == *name));
         self.tracked_effects = sample.tracked_effects;
         let badness = |counts: &Counts| (counts.not_completed(), counts.reduced());
         if badness(&sample.counts) > self.worst.as_ref().map_or((0, 0), badness) {
             self.worst = Some(sample.counts);
             self.timeline.note_worst(*at, sample.counts);
+        }
+    }
+
+    /// Notes how much each dependency was called before, over the seconds that are told.
+    pub(super) fn note_before<'a>(&mut self, seconds: impl Iterator<Item = &'a Second>) {
+        let mut sums: Vec<(Box<str>, u64)> = Vec::new();
+        let mut count = 0_u64;
+        for Second { sample, names, .. } in seconds {
+            count += 1;
+            for (index, calls) in sample.dependencies.iter().enumerate() {
+                let name = names.dependency(index);
+                match sums.iter_mut().find(|(known, _)| **known == *name) {
+                    Some((_, sum)) => *sum = sum.saturating_add(calls.attempts),
+                    None => sums.push((name.into(), calls.attempts)),
+                }
+            }
+        }
+        for (name, sum) in sums.into_iter().take(NAMES_MAX) {
+            if let Some(dependency) = named::slot(&mut self.dependencies, &name, NAMES_MAX) {
+                dependency.before_per_1000_s = Some(sum.saturating_mul(1000) / count.max(1));
+            }
         }
     }
 
@@ -181,6 +227,8 @@ impl Record {
         self.dependencies = named::bounded(&self.dependencies, NAMES_MAX);
         self.reasons = named::bounded(&self.reasons, TOKENS_MAX);
         self.signals = named::bounded(&self.signals, TOKENS_MAX);
+        self.sources = named::bounded(&self.sources, TOKENS_MAX);
+        self.course = self.course.bounded();
         self.timeline = self.timeline.bounded();
         self
     }
@@ -202,6 +250,7 @@ impl Merge for DependencyRecord {
         self.state = other.state;
         self.requests = self.requests.saturating_add(other.requests);
         self.attempts = self.attempts.saturating_add(other.attempts);
+        self.before_per_1000_s = self.before_per_1000_s.or(other.before_per_1000_s);
         for named in &other.failures {
             named::add(&mut self.failures, &named.name, TOKENS_MAX, &named.value);
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::failure::FailureKind;
 use crate::outcome::{Outcome, Reason};
+use crate::tally::AGE_BUCKETS_SECONDS;
 
 /// The name under which everything is counted that has no name or no place of its own. No policy can have it.
 pub const OTHER: &str = "(other)";
@@ -178,6 +179,17 @@ pub struct CopyAges {
     pub refresh: Duration,
 }
 
+/// What was served instead of the dependency's own answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Served {
+    /// Alternatives that were served, by where they came from, as words of [`Source`](crate::outcome::Source).
+    pub sources: Vec<(&'static str, u64)>,
+    /// Copies by age: each of [`AGE_BUCKETS_SECONDS`](crate::tally::AGE_BUCKETS_SECONDS), and one above all.
+    pub ages: [u64; AGE_BUCKETS_SECONDS.len() + 1],
+    /// The oldest copy.
+    pub oldest: Duration,
+}
+
 /// What happened since the sample before.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
@@ -189,6 +201,8 @@ pub struct Sample {
     pub dependencies: Vec<DependencySample>,
     /// Requests per reason, as words of [`Reason::TOKENS`]; `none` is passed over.
     pub reasons: Vec<(&'static str, u64)>,
+    /// What was served instead.
+    pub served: Served,
     /// Look-ups, where there is a cache.
     pub lookups: Option<Lookups>,
     /// Ages of copies, where they are renewed regularly; of the worst route.

@@ -38,7 +38,8 @@ fn is_own(headers: &HeaderMap) -> bool {
     origins.next().is_none() && named == Some(host) && cannot_be_led_elsewhere(host)
 }
 
-fn cannot_be_led_elsewhere(host: &str) -> bool {
+/// Whether a host is an address or `localhost`: no name that anybody could make lead here.
+pub(super) fn cannot_be_led_elsewhere(host: &str) -> bool {
     let is_address = host.parse::<SocketAddr>().is_ok()
         || host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
     is_address || host.split(':').next() == Some("localhost")

@@ -1,15 +1,21 @@
 //! Incidents as they were written, or what is wrong with the file.
 
 use backstop_engine::incident::{
-    Baseline, Counts, DependencyRecord, DependencyState, Entry, Moment, Named, Phase, Record, Timeline, What,
+    Baseline, Counts, Course, DependencyRecord, DependencyState, Entry, Moment, Named, Phase, Record,
+    Stretch, Timeline, What,
 };
+use backstop_engine::tally::AGE_BUCKETS_SECONDS;
 use serde_json::Value;
+use std::time::Duration;
 
 use crate::state::json::{At, Damaged};
+
+const AGES: usize = AGE_BUCKETS_SECONDS.len() + 1;
 
 /// An incident and the last second that is in it.
 pub(super) fn whole(value: &Value) -> Result<(Record, Moment), Damaged> {
     let file = At::whole(value)?;
+    let served = file.get("served");
     let record = Record {
         id: file.get("id").text()?.into(),
         phase: phase(&file.get("phase"))?,
@@ -23,6 +29,11 @@ pub(super) fn whole(value: &Value) -> Result<(Record, Moment), Damaged> {
         dependencies: file.get("dependencies").list(|at| named(at, dependency))?,
         reasons: numbers(&file.get("reasons"))?,
         signals: numbers(&file.get("signals"))?,
+        // A file that an earlier version wrote has neither what was served nor how it went.
+        sources: served.some().map_or(Ok(Vec::new()), |served| numbers(&served.get("sources")))?,
+        ages: served.some().map_or(Ok([0; AGES]), ages)?,
+        oldest_copy: served.some().map_or(Ok(Duration::ZERO), |served| served.get("oldest_copy_ns").ns())?,
+        course: file.get("course").some().map_or_else(|| Ok(Course::default()), course)?,
         worst: file.get("worst_second").some().map(counts).transpose()?,
         timeline: timeline(&file.get("timeline"))?,
         tracked_effects: file.get("tracked_effects").u64()?,
@@ -78,7 +89,24 @@ fn dependency(at: &At<'_>) -> Result<DependencyRecord, Damaged> {
         requests: at.get("requests").u64()?,
         attempts: at.get("attempts").u64()?,
         failures: numbers(&at.get("failures"))?,
+        before_per_1000_s: at.get("before_per_1000_s").some().map(At::u64).transpose()?,
     })
+}
+
+fn ages(served: &At<'_>) -> Result<[u64; AGES], Damaged> {
+    let counts = served.get("copies_by_age");
+    counts.list(At::u64)?.try_into().map_err(|_other_length| counts.no("list of 13 counts"))
+}
+
+fn course(at: &At<'_>) -> Result<Course, Damaged> {
+    let stretch = |at: &At<'_>| {
+        Ok(Stretch {
+            counts: counts(&at.get("requests"))?,
+            oldest_copy: at.get("oldest_copy_ns").ns()?,
+            attempts: at.get("attempts").list(At::u64)?,
+        })
+    };
+    Ok(Course { step: at.get("step_ns").ns()?, stretches: at.get("stretches").list(stretch)? })
 }
 
 fn state(at: &At<'_>) -> Result<DependencyState, Damaged> {
@@ -141,8 +169,6 @@ fn entry(at: &At<'_>) -> Result<Entry, Damaged> {
 mod tests {
     use super::super::write;
     use super::*;
-    use std::time::Duration;
-
     use backstop_engine::time::{BootId, Mono, Wall};
 
     fn at(second: u64) -> Moment {
@@ -180,6 +206,7 @@ mod tests {
                 requests: 10,
                 attempts: 11,
                 failures: vec![named("connect", 1), named("dns", u64::MAX)],
+                before_per_1000_s: Some(12_500),
             },
         };
         let what = [
@@ -210,6 +237,17 @@ mod tests {
             dependencies: states.into_iter().enumerate().map(dependency).collect(),
             reasons: vec![named("age", 3), named("breaker_open", 4)],
             signals: vec![named("quality", 5)],
+            sources: vec![named("omitted", 6), named("snapshot", 7)],
+            ages: std::array::from_fn(|index| index as u64),
+            oldest_copy: Duration::from_millis(31_250),
+            course: Course {
+                step: Duration::from_secs(2),
+                stretches: vec![Stretch {
+                    counts: counts_of(60),
+                    oldest_copy: Duration::from_secs(31),
+                    attempts: vec![8, 9],
+                }],
+            },
             worst: Some(counts_of(40)),
             timeline: Timeline { first: entries(100), dropped: 9, last: entries(200) },
             tracked_effects: 8,
@@ -248,6 +286,7 @@ mod tests {
             *place = Value::Bool(true);
             let last = path.rsplit('/').next().unwrap_or_default();
             let is_for_people = path.starts_with("/seconds")
+                || path.starts_with("/served/copies_by_age_seconds")
                 || matches!(last, "date" | "completed" | "reduced" | "not_completed")
                 || (last == "share_percent" && !path.starts_with("/dependencies/4/"));
             assert_eq!(whole(&changed).is_ok(), is_for_people, "{path}");

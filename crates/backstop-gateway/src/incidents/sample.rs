@@ -1,12 +1,16 @@
 //! One second's share of what the engine has counted so far.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use backstop_engine::engine::{DependencyState as Dependency, Engine};
 use backstop_engine::failure::FailureKind;
 use backstop_engine::health::{Health, Phase};
-use backstop_engine::incident::{Counts, DependencySample, DependencyState, Latency, Lookups, Names, Sample};
-use backstop_engine::outcome::Source;
+use backstop_engine::incident::{
+    Counts, DependencySample, DependencyState, Latency, Lookups, Names, Sample, Served,
+};
+use backstop_engine::outcome::{Outcome, Source};
+use backstop_engine::tally::{AGE_BUCKETS_SECONDS, AgeReader};
 use backstop_engine::time::Mono;
 
 /// Calls in a breaker's window below which their slowness says nothing.
@@ -30,6 +34,10 @@ pub(super) struct Totals {
     counts: Counts,
     functions: Vec<Counts>,
     reasons: BTreeMap<&'static str, u64>,
+    sources: BTreeMap<&'static str, u64>,
+    ages: [u64; AGE_BUCKETS_SECONDS.len() + 1],
+    /// The oldest copy since the reading before this one.
+    oldest: Duration,
     calls: Vec<Calls>,
     /// Requests of routes that ask a shared cache, and those of them that it answered; `None` without such a route.
     lookups: Option<Lookups>,
@@ -63,7 +71,15 @@ impl Totals {
                     counts.add(count.outcome, count.reason, count.count);
                 }
                 *totals.reasons.entry(count.reason).or_default() += count.count;
+                if count.outcome == Outcome::Fallback {
+                    *totals.sources.entry(count.source.token()).or_default() += count.count;
+                }
             }
+            for (sum, more) in totals.ages.iter_mut().zip(route.tally.ages().0) {
+                *sum += more;
+            }
+            totals.oldest =
+                totals.oldest.max(route.tally.take_oldest(AgeReader::Incidents).unwrap_or_default());
         }
         let calls = |dependency: &Dependency| Calls {
             attempts: dependency.tally.attempts(),
@@ -94,6 +110,7 @@ impl Totals {
                 })
                 .collect(),
             reasons: reasons.filter(|(_, count)| *count > 0).collect(),
+            served: self.served_since(before),
             lookups: self.lookups.map(|now| {
                 let before = before.lookups.unwrap_or_default();
                 Lookups {
@@ -106,6 +123,17 @@ impl Totals {
             untracked_effects: 0,
             tracked_effects: 0,
         }
+    }
+}
+
+impl Totals {
+    fn served_since(&self, before: &Self) -> Served {
+        let sources = self.sources.iter().map(|(source, count)| {
+            (*source, count.saturating_sub(before.sources.get(source).copied().unwrap_or_default()))
+        });
+        let mut ages = self.ages;
+        ages.iter_mut().zip(before.ages).for_each(|(now, before)| *now = now.saturating_sub(before));
+        Served { sources: sources.filter(|(_, count)| *count > 0).collect(), ages, oldest: self.oldest }
     }
 }
 
@@ -166,10 +194,8 @@ fn less(now: &Counts, before: &Counts) -> Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
-
     use backstop_engine::health::{BreakerRules, PerMille};
-    use backstop_engine::outcome::{Outcome, Reason, Source};
+    use backstop_engine::outcome::Reason;
     use backstop_engine::policy::{Dependency as Rules, Policy};
     use std::sync::Arc;
 

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use backstop_engine::incident::{
-    Baseline, Counts, DependencyRecord, DependencyState, Entry, Moment, Named, Record, Timeline, What,
+    Baseline, Counts, Course, DependencyRecord, DependencyState, Entry, Moment, Named, Record, Stretch,
+    Timeline, What,
 };
+use backstop_engine::tally::AGE_BUCKETS_SECONDS;
 use serde_json::{Map, Value, json};
 
 use crate::state::json::{VERSION, moment, ns};
@@ -26,11 +28,13 @@ pub(super) fn whole(record: &Record, counted_until: &Moment) -> Value {
         "functions": record.functions.iter().map(function).collect::<Vec<_>>(),
         "dependencies": record.dependencies.iter().map(dependency).collect::<Vec<_>>(),
         "reasons": numbers(&record.reasons),
+        "served": served(record),
         "signals": numbers(&record.signals),
         "worst_second": record.worst.as_ref().map(counts),
         "tracked_effects": record.tracked_effects,
         "restarts": record.restarts,
         "timeline": timeline(&record.timeline),
+        "course": course(&record.course),
     })
 }
 
@@ -96,8 +100,33 @@ fn dependency(named: &Named<DependencyRecord>) -> Value {
         "requests": record.requests,
         "attempts": record.attempts,
         "failures": numbers(&record.failures),
+        "before_per_1000_s": record.before_per_1000_s,
     });
     with("name", &named.name, value)
+}
+
+/// What was served instead. Copies of an age are counted under the age that they were not above; the last count has no such age.
+fn served(record: &Record) -> Value {
+    json!({
+        "sources": numbers(&record.sources),
+        "copies_by_age": record.ages,
+        "copies_by_age_seconds": AGE_BUCKETS_SECONDS,
+        "oldest_copy_ns": ns(record.oldest_copy),
+    })
+}
+
+fn course(course: &Course) -> Value {
+    let stretch = |stretch: &Stretch| {
+        json!({
+            "requests": counts(&stretch.counts),
+            "oldest_copy_ns": ns(stretch.oldest_copy),
+            "attempts": stretch.attempts,
+        })
+    };
+    json!({
+        "step_ns": ns(course.step),
+        "stretches": course.stretches.iter().map(stretch).collect::<Vec<_>>(),
+    })
 }
 
 fn share(state: DependencyState) -> Option<u8> {

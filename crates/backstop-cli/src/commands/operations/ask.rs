@@ -18,7 +18,7 @@ const STEP: Duration = Duration::from_secs(8);
 
 /// Why there is no answer, or which one there is.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum AskError {
+pub(in crate::commands) enum AskError {
     #[error(transparent)]
     Policy(#[from] Box<Refused>),
     #[error("the policy says port 0: which port the gateway took is not known")]
@@ -47,6 +47,20 @@ impl AskError {
     /// Whether the gateway answered, and said no about this very operation.
     pub(super) fn is_an_answer(&self) -> bool {
         matches!(self, AskError::Refused { status: 404 | 409, .. })
+    }
+
+    /// What to do about it, for whoever only wanted to look.
+    pub(in crate::commands) fn hint_to_look(&self) -> Option<&'static str> {
+        match self {
+            AskError::NoGateway(..) | AskError::AnyPort | AskError::Address(_) | AskError::Foreign(_) => {
+                Some("name the gateway's admin address with --admin HOST:PORT, or its policy file")
+            }
+            AskError::Name(..) | AskError::NameTimeout(_) => {
+                Some("name an address instead, with --admin HOST:PORT")
+            }
+            AskError::NotWhole(_) => Some("ask again"),
+            AskError::Nobody | AskError::Refused { .. } | AskError::Policy(_) | AskError::Runtime(_) => None,
+        }
     }
 
     /// Whether an order may have come through all the same.
@@ -104,6 +118,24 @@ impl AskError {
 /// # Errors
 /// If there is no answer, or another one.
 pub(super) fn ask(port: &Port, method: &str, target: &str, order: Option<&Value>) -> Result<Value, AskError> {
+    exchange(port, method, target, order, false)
+}
+
+/// Looks at a page that is shown only to who calls the gateway by its address.
+///
+/// # Errors
+/// If there is no answer, or another one.
+pub(in crate::commands) fn look(port: &Port, target: &str) -> Result<Value, AskError> {
+    exchange(port, "GET", target, None, true)
+}
+
+fn exchange(
+    port: &Port,
+    method: &str,
+    target: &str,
+    order: Option<&Value>,
+    by_address: bool,
+) -> Result<Value, AskError> {
     let named = address(port)?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(AskError::Runtime)?;
@@ -111,7 +143,8 @@ pub(super) fn ask(port: &Port, method: &str, target: &str, order: Option<&Value>
         let address = looked_up(&named).await?;
         let failed = |error| AskError::NoGateway(address, error);
         let mut connection = Connection::open_within(address, STEP).await.map_err(failed)?;
-        let mut fields = vec![("Host", named.as_str()), ("Connection", "close")];
+        let host = if by_address { address.to_string() } else { named.clone() };
+        let mut fields = vec![("Host", host.as_str()), ("Connection", "close")];
         let body = order.map(Value::to_string).unwrap_or_default();
         if order.is_some() {
             fields.push(("Content-Type", "application/json"));

@@ -1,5 +1,7 @@
 //! What an incident's record holds.
 
+use std::time::Duration;
+
 use crate::failure::FailureKind;
 use crate::incident::{
     Counts, DependencyRecord, DependencySample, DependencyState, ENDED_MAX, NAMES_MAX, Named, Names, OTHER,
@@ -34,7 +36,11 @@ fn it_counts_by_function_outcome_dependency_and_reason() {
     };
     sample.reasons = vec![("none", 2), ("read_timeout", 8), ("missing", 1), ("capacity", 1)];
     sample.tracked_effects = 3;
-    world.quiet(60, &normal(1000));
+    sample.served.sources = vec![("snapshot", 8)];
+    (sample.served.ages[3], sample.served.oldest) = (8, Duration::from_millis(29_500));
+    let mut before = normal(1000);
+    (before.dependencies[1].requests, before.dependencies[1].attempts) = (3, 3);
+    world.quiet(60, &before);
     world.quiet(1, &sample);
     assert!(world.tick(&with(DependencyState::Open, sample)).is_some());
 
@@ -46,15 +52,27 @@ fn it_counts_by_function_outcome_dependency_and_reason() {
     assert_eq!((browse.completed(), browse.reduced(), browse.not_completed()), (4, 16, 0));
     assert_eq!((buy.completed(), buy.reduced(), buy.not_completed()), (0, 0, 4));
     assert_eq!(record.functions, [named("browse", browse), named("buy", buy)]);
-    let catalog = DependencyRecord { state: DependencyState::Open, ..DependencyRecord::default() };
+    let catalog = DependencyRecord {
+        state: DependencyState::Open,
+        before_per_1000_s: Some(0),
+        ..DependencyRecord::default()
+    };
     let stock = DependencyRecord {
         requests: 18,
         attempts: 20,
         failures: vec![named("read_timeout", 18)],
+        // Three calls in each second before it.
+        before_per_1000_s: Some(3000),
         ..DependencyRecord::default()
     };
     assert_eq!(record.dependencies, [named("catalog", catalog), named("stock", stock)]);
     assert_eq!(record.reasons, [named("read_timeout", 16), named("missing", 2), named("capacity", 2)]);
+    assert_eq!(record.sources, [named("snapshot", 16)]);
+    assert_eq!((record.ages[3], record.ages.iter().sum::<u64>()), (16, 16));
+    assert_eq!(record.oldest_copy, Duration::from_millis(29_500));
+    let course: Vec<_> =
+        record.course.stretches.iter().map(|one| (one.counts.requests(), one.attempts.clone())).collect();
+    assert_eq!(course, [(12, vec![0, 10]), (12, vec![0, 10])]);
     assert_eq!(record.tracked_effects, 3);
     assert_eq!(record.time_to_detect(), SECOND);
     let signals: Vec<&str> = record.signals.iter().map(|named| &*named.name).collect();
