@@ -1,5 +1,7 @@
 //! The plot that all curves share: axes, grid, caption, legend, bands behind and markers in front.
 
+use std::cmp::Ordering;
+
 use plotters::chart::ChartContext;
 use plotters::coord::Shift;
 use plotters::coord::cartesian::Cartesian2d;
@@ -79,7 +81,9 @@ fn draw(
 ) -> Drawn {
     let root = SVGBackend::with_string(drawn, (frame.width_px, frame.height_px)).into_drawing_area();
     let width = frame.width_px as i32;
-    root.draw(&Text::new(values.caption.to_owned(), (4, 2), text(Hue::Ink, HPos::Left, VPos::Top)))?;
+    let title = format!("{} ({})", frame.title, values.caption);
+    let title = cut(&title, usize::try_from(width / LETTER_PX).unwrap_or(NAME_CHARS));
+    root.draw(&Text::new(title, (4, 2), text(Hue::Ink, HPos::Left, VPos::Top)))?;
     let foot = format!("{} \u{2192}", frame.span.caption());
     let at = (width - 4, frame.height_px as i32 - 2);
     root.draw(&Text::new(foot, at, text(Hue::Ink, HPos::Right, VPos::Bottom)))?;
@@ -123,7 +127,7 @@ fn bands(plot: &mut Plot<'_, '_>, frame: &Frame, top: f64) -> Drawn {
     let span = frame.span;
     for band in frame.bands.iter().take(MARKS) {
         let (from, to) = (band.from_s.max(span.from_s), band.to_s.min(span.to_s));
-        if !(from < to) {
+        if from.partial_cmp(&to) != Some(Ordering::Less) {
             continue;
         }
         let wash = band.hue.reserved(Texture::Plain).mix(0.14).filled();
@@ -155,7 +159,7 @@ fn words(
         let (left, top) = place(band.from_s.clamp(span.from_s, span.to_s));
         let (right, _) = place(band.to_s.clamp(span.from_s, span.to_s));
         let letters = usize::try_from((right - left) / LETTER_PX).unwrap_or(0).min(NAME_CHARS);
-        if letters >= 3 {
+        if letters >= 6 {
             let at = (left + 2, top - markers_px - height);
             root.draw(&Text::new(cut(&band.label, letters), at, text(Hue::Ink, HPos::Left, VPos::Top)))?;
         }

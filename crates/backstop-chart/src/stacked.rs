@@ -57,7 +57,7 @@ pub fn stacked(frame: &Frame, moments_s: &[f64], layers: &[Layer], scale: &Scale
         Scale::Absolute { .. } => (0..edges.len()).map(total).fold(0.0, f64::max) * 1.05,
     };
     let (caption, suffix) = match scale {
-        Scale::Shares => ("share of the requests, %", " %"),
+        Scale::Shares => ("share of the requests in %", " %"),
         Scale::Absolute { caption } => (caption.as_str(), ""),
     };
     let entries: Vec<_> = layers

@@ -1,5 +1,7 @@
 //! What happened when: rows of stretches, and moments across all rows.
 
+use std::cmp::Ordering;
+
 use plotters::drawing::DrawingAreaErrorKind;
 use plotters::prelude::{ChartBuilder, Color, IntoDrawingArea, PathElement, Rectangle, SVGBackend, Text};
 use plotters::style::text_anchor::{HPos, VPos};
@@ -67,7 +69,7 @@ fn draw(drawn: &mut String, frame: &Frame, rows: &[Row]) -> Drawn {
         root.draw(&Text::new(name, (NAMES_PX as i32 - 6, at), text(Hue::Ink, HPos::Right, VPos::Center)))?;
         for band in row.bands.iter().take(MARKS) {
             let (from, to) = (band.from_s.max(span.from_s), band.to_s.min(span.to_s));
-            if !(from < to) {
+            if from.partial_cmp(&to) != Some(Ordering::Less) {
                 continue;
             }
             let (left, right) = (plot.backend_coord(&(from, low)).0, plot.backend_coord(&(to, low)).0);

@@ -1,4 +1,5 @@
 //! What every picture keeps, whatever it is given.
+#![expect(clippy::expect_used, reason = "helpers of tests stop the test")]
 
 use backstop_chart::{
     Band, Clock, Frame, Hue, Layer, Line, Marker, Ramp, Row, Scale, Span, Svg, lines, ramp, stacked, timeline,

@@ -1,5 +1,6 @@
 //! What can be said on the command line, and nothing of what is done about it.
 
+mod incident;
 mod operations;
 mod status;
 
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+pub(crate) use incident::Incident;
 pub(crate) use operations::{List, Operations, Port, Resolve, Show};
 pub(crate) use status::Status;
 
@@ -29,6 +31,8 @@ pub(crate) enum Command {
     /// How a running gateway stands: what is degraded, since when and why. Exits with 0 if all is as it should be, 1 if not,
     /// 2 if it cannot be asked
     Status(Status),
+    /// What an incident was and what it cost, from its file: also while the gateway is down
+    Incident(Incident),
     /// The ledger of operations that must happen once
     #[command(subcommand)]
     Ledger(Ledger),

@@ -2,6 +2,7 @@
 
 mod check;
 mod demo;
+mod incident;
 mod ledger;
 mod operations;
 mod run;
@@ -19,6 +20,7 @@ pub(crate) fn dispatch(arguments: Arguments) -> Exit {
         Command::Check(arguments) => check::check(&arguments, printer),
         Command::Demo(arguments) => demo::demo(&arguments, printer),
         Command::Status(arguments) => status::status(&arguments, printer),
+        Command::Incident(arguments) => incident::incident(&arguments, printer),
         Command::Ledger(arguments) => ledger::ledger(&arguments, printer),
         Command::Operations(arguments) => operations::operations(&arguments, printer),
     }

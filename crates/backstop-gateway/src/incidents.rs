@@ -217,6 +217,12 @@ impl Book {
     }
 }
 
+/// What a file of an incident holds, and the last second that is in it.
+pub(crate) fn parse(text: &str) -> Result<(Record, Moment), String> {
+    let value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    read::whole(&value).map_err(|error| error.to_string())
+}
+
 /// The last second that is in a record.
 fn counted(record: &Record, looked: &Moment) -> Moment {
     record.ended.unwrap_or(*looked)

@@ -31,6 +31,39 @@ pub use view::{
 };
 
 use crate::admin::Admin;
+use crate::incidents;
+
+/// An incident that was read from its file: the gateway that wrote it may be gone.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// The report, as `GET /incidents/ID.html` answers it.
+    pub html: String,
+    /// The same in a few lines.
+    pub summary: String,
+}
+
+/// A file that is none of an incident.
+#[derive(Debug, thiserror::Error)]
+pub enum NoIncident {
+    /// It holds something else.
+    #[error("it is no incident: {0}")]
+    Damaged(String),
+    /// The report cannot be written.
+    #[error("the report cannot be written")]
+    Report(#[from] askama::Error),
+}
+
+/// Tells what a file of an incident holds.
+///
+/// # Errors
+/// If it holds something else.
+pub fn tell(file: &str, gateway: &str) -> Result<Told, NoIncident> {
+    let (record, counted_until) = incidents::parse(file).map_err(NoIncident::Damaged)?;
+    Ok(Told {
+        html: report::report(gateway, &record, &counted_until)?,
+        summary: report::summary(&record, &counted_until),
+    })
+}
 
 /// The model now.
 pub(crate) fn view(admin: &Admin) -> View {

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::support::gateway::{folder, output};
+use crate::support::state::{current, file_of, file_until, policy, second};
 use crate::support::{Shop, run};
 
 fn status(shop: &Shop, more: &[&str]) -> (Option<i32>, String) {
@@ -82,5 +83,40 @@ fn a_watch_survives_the_gateway() {
         let interrupted = Command::new("kill").args(["-INT", &watch.id().to_string()]).status().unwrap();
         assert!(interrupted.success());
         assert_eq!(watch.wait().unwrap().code(), Some(0), "all was well when it was last heard of");
+    });
+}
+
+/// By hand: ten reads were answered with copies before the gateway was killed.
+#[test]
+fn an_incident_is_told_from_its_file_while_the_gateway_is_down() {
+    run(async {
+        let mut shop = Shop::with(policy).await;
+        shop.get("1").await;
+        shop.goes_down().await;
+        for _ in 0..10 {
+            shop.get("1").await;
+        }
+        shop.gateway.metrics_until(|metrics| metrics.sum("backstop_requests_total", &[]) == 11.0).await;
+        second(&shop.gateway, &mut shop.hand).await;
+        let id = current(&shop.gateway).await.expect("an incident");
+        file_until(&file_of(&shop.gateway, &id), |file| file["requests"]["fallback"] == 10).await;
+        shop.gateway.signal("KILL");
+        let tell = |more: &[&str]| {
+            let arguments: Vec<&str> = ["incident", "policy.toml"].iter().chain(more).copied().collect();
+            let (status, told, errors) = output(&arguments, shop.gateway.folder());
+            assert_eq!((status.code(), errors.as_str()), (Some(0), ""), "{told}");
+            told
+        };
+        let told = tell(&[]);
+        assert!(told.starts_with(&format!("{id}  Degraded\n")), "{told}");
+        assert!(told.contains("The cause: catalog refuses connections (connect)."), "{told}");
+        assert!(told.contains("10 alternatives were served, 10 of them copies"), "{told}");
+        tell(&[&id, "--html", "report.html"]);
+        let html = std::fs::read_to_string(shop.gateway.folder().join("report.html")).unwrap();
+        assert!(html.starts_with("<!doctype html>") && html.contains(&id));
+        let value: Value = serde_json::from_str(&tell(&[&id, "--json"])).unwrap();
+        assert_eq!(value["id"], id.as_str());
+        let (status, _, errors) = output(&["incident", "policy.toml", "../breakers"], shop.gateway.folder());
+        assert_eq!(status.code(), Some(2), "{errors}");
     });
 }

@@ -2,9 +2,10 @@
 //
 // It decides nothing: what should be seen is said by the tests, in Rust. Every wait has a bound.
 import { createInterface } from 'node:readline';
-import { readFileSync, existsSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { chromium } from 'playwright-core';
+import { smaller } from './png.mjs';
 
 const BOUND = 15000;
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -83,7 +84,7 @@ const orders = {
     await page.setContent(`<iframe src="${url}"></iframe>`);
     return true;
   },
-  async shot({ file, whole = false }) { await page.screenshot({ path: file, fullPage: whole }); return true; },
+  async shot({ file }) { writeFileSync(file, smaller(await page.screenshot())); return true; },
   async seen() { return { errors, requests }; },
 };
 

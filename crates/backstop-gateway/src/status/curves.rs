@@ -27,7 +27,7 @@ pub(super) struct Curves {
 
 pub(super) fn curves(board: &Board, reading: &Reading, view: &View) -> Curves {
     let steps = Steps::new(reading);
-    let span = Span::new(-(FINE as f64), 0.0, Clock::Ago);
+    let span = Span::new(-(shown_for(view.gateway.uptime_seconds) as f64), 0.0, Clock::Ago);
     let ended: Vec<&IncidentView> = recent(view);
     let names: Vec<&str> = board.functions.iter().map(|name| &**name).collect();
     let all = [(names.len(), "all requests")];
@@ -44,6 +44,15 @@ pub(super) fn curves(board: &Board, reading: &Reading, view: &View) -> Curves {
         functions: functions.collect(),
         dependencies: dependencies.collect(),
         incidents: (!ended.is_empty()).then(|| steps.incidents(&ended, view, span)),
+    }
+}
+
+/// How far back it is shown: no further than there is something to show.
+const fn shown_for(uptime_seconds: u64) -> u64 {
+    match uptime_seconds {
+        0..=120 => 120,
+        121..=300 => 300,
+        _ => FINE,
     }
 }
 

@@ -84,7 +84,8 @@ pub(super) fn ladder(
     let rung = |(kind, name, detail): (RungKind, String, String)| {
         // What a composed route answers normally comes from its parts.
         let answers = if kind == RungKind::Parts { of(RungKind::Dependency) } else { of(kind) };
-        let share = if all == 0 { 0.0 } else { answers as f64 / all as f64 };
+        // To three places, as everything that is shown.
+        let share = if all == 0 { 0.0 } else { (answers as f64 / all as f64 * 1000.0).round() / 1000.0 };
         Rung { kind, name, detail, answers, share, is_in_use: used == Some(kind) }
     };
     rungs.into_iter().map(rung).collect()

@@ -14,7 +14,7 @@ use super::view::{DependencyView, IncidentView, Outcomes, RouteView, View};
 
 /// What a browser may do with the page.
 pub(crate) const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
-    base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 /// What renews the page in place.
 pub(crate) const SCRIPT: &str = include_str!("../../templates/status.js");
 /// How it looks.
@@ -35,6 +35,8 @@ struct Page<'a> {
     others: Vec<Card<'a>>,
     is_folded: bool,
     dependencies: Vec<Called<'a>>,
+    /// Whether one of them needs attention, or did a moment ago.
+    has_cause: bool,
     incidents: Vec<Line<'a>>,
 }
 
@@ -78,14 +80,16 @@ pub(super) fn render(view: &View, curves: &Curves) -> Result<String, askama::Err
     worst.sort_by_key(|card| std::cmp::Reverse(card.route.state));
     let others = cards(false);
     let is_folded = others.len() > OPEN_ROUTES;
-    let dependencies = view.dependencies.iter().map(|one| called(one, curves)).collect();
+    let dependencies: Vec<_> = view.dependencies.iter().map(|one| called(one, curves)).collect();
+    let has_cause = dependencies.iter().any(|one| one.one.state.needs_attention() || one.picture.is_some());
     let incidents = view.incidents.iter().map(|one| Line {
         one,
         began: one.began.replace('T', " ").split('.').next().unwrap_or_default().to_owned(),
         ended: one.ended.as_deref().map(time),
         lasts: lasts(one.seconds),
     });
-    Page { view, curves, worst, others, is_folded, dependencies, incidents: incidents.collect() }.render()
+    Page { view, curves, worst, others, is_folded, dependencies, has_cause, incidents: incidents.collect() }
+        .render()
 }
 
 fn card<'a>(view: &View, index: usize, route: &'a RouteView) -> Card<'a> {
@@ -102,7 +106,12 @@ fn card<'a>(view: &View, index: usize, route: &'a RouteView) -> Card<'a> {
             )
         }),
         coverage: route.coverage.map(|ratio| format!("{} %", (ratio * 100.0).round())),
-        shares: bar(&format!("r{index}"), &route.last_minute),
+        // Only a card shows it.
+        shares: if route.state.needs_attention() {
+            bar(&format!("r{index}"), &route.last_minute)
+        } else {
+            String::new()
+        },
     }
 }
 

@@ -100,6 +100,33 @@ pub(crate) fn report(gateway: &str, record: &Record, looked: &Moment) -> Result<
     .render()
 }
 
+/// The same in a few lines.
+pub(crate) fn summary(record: &Record, looked: &Moment) -> String {
+    let end = until(record, looked);
+    let mut text =
+        format!("{}  {}\n{}\n", record.id, told::phase(record.phase), told::sentence(record, &end));
+    for function in &record.functions {
+        let counts = outcomes(&function.value);
+        text.push_str(&format!(
+            "{:<20} {} completed, {} reduced, {} not completed\n",
+            function.name,
+            counts.normal,
+            counts.fallback,
+            counts.not_completed()
+        ));
+    }
+    let seconds = end.since(&record.began).as_secs_f64().max(1.0);
+    for dependency in &record.dependencies {
+        let one = called(&dependency.name, &dependency.value, seconds);
+        text.push_str(&format!(
+            "{:<20} {} calls, {}/s ({} before); failures: {}\n",
+            one.name, one.calls, one.per_second, one.before, one.failures
+        ));
+    }
+    text.push_str(&format!("{}\n{}\n", told::served(record), told::end(record)));
+    text
+}
+
 fn called<'a>(
     name: &'a str,
     record: &backstop_engine::incident::DependencyRecord,

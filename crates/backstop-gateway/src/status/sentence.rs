@@ -28,15 +28,14 @@ pub(super) fn sentence(view: &View) -> String {
     if view.gateway.is_draining {
         parts.push("The gateway is stopping: new requests are refused".to_owned());
     }
-    parts.extend(routes(view, RouteState::Refusing));
-    parts.extend(routes(view, RouteState::Degraded));
-    parts.extend(view.dependencies.iter().filter_map(way_back).take(3));
+    parts.extend(routes(view));
+    // What no route has shown yet is said of the dependency itself.
+    let is_told = view.routes.iter().any(|route| route.state.needs_attention());
+    parts.extend(view.dependencies.iter().filter_map(|one| standing(one, is_told)).take(3));
     if parts.is_empty() {
         let asked = view.routes.iter().filter(|route| route.state != RouteState::Quiet).count();
         parts.push(match (view.routes.len(), asked) {
-            (all, 0) => {
-                format!("No request came in the last minute; {} would be answered normally", number(all))
-            }
+            (_, 0) => "No request came in the last minute, and nothing is known to be wrong".to_owned(),
             (all, asked) if asked == all => format!("{} answer normally", number(all)),
             (all, asked) => {
                 format!("{asked} of {} answer normally, the others are not asked for", number(all))
@@ -49,50 +48,76 @@ pub(super) fn sentence(view: &View) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// "2 of 5 routes answer from copies since 14:03:12 because catalog: it refuses connections".
-fn routes(view: &View, state: RouteState) -> Option<String> {
-    let own: Vec<&RouteView> = view.routes.iter().filter(|route| route.state == state).collect();
-    let first = own.iter().min_by_key(|route| route.since.as_deref())?;
+/// "1 of 5 routes refuses requests and 2 answer from copies since 14:03:12 because catalog refuses connections (connect)".
+fn routes(view: &View) -> Vec<String> {
     let all = number(view.routes.len());
+    let told = |state| {
+        let own: Vec<&RouteView> = view.routes.iter().filter(|route| route.state == state).collect();
+        let first = own.iter().min_by_key(|route| route.since.as_deref())?;
+        let since = first.since.as_deref().map(time).unwrap_or_default();
+        // One that is on its way back has a part of the sentence to itself.
+        let is_back = called(view, first).is_some_and(|one| one.state == DependencyStanding::Recovering);
+        let why = why(view, first).filter(|_| !is_back);
+        let why = why.map(|why| format!(" because {why}")).unwrap_or_default();
+        Some((does(state, &own), format!("since {since}{why}")))
+    };
+    match (told(RouteState::Refusing), told(RouteState::Degraded)) {
+        (Some((refuse, why)), Some((answer, same))) if why == same => {
+            vec![format!("{} of {all} {} and {} {} {why}", refuse.0, refuse.1, answer.0, answer.1)]
+        }
+        (refusing, degraded) => {
+            let told = refusing.into_iter().chain(degraded);
+            told.map(|((count, does), why)| format!("{count} of {all} {does} {why}")).collect()
+        }
+    }
+}
+
+/// How many of them do what.
+fn does(state: RouteState, own: &[&RouteView]) -> (usize, String) {
     let mut kinds: Vec<RungKind> = own.iter().filter_map(|route| route.rung).collect();
     kinds.sort_unstable();
     kinds.dedup();
-    let verb = match (state, own.len()) {
+    let words: Vec<_> = kinds.iter().map(|kind| kind.word()).collect();
+    let text = match (state, own.len()) {
         (RouteState::Refusing, 1) => "refuses requests".to_owned(),
         (RouteState::Refusing, _) => "refuse requests".to_owned(),
-        (_, count) => {
-            let words: Vec<_> = kinds.iter().map(|kind| kind.word()).collect();
-            format!("{} from {}", if count == 1 { "answers" } else { "answer" }, words.join(" or "))
-        }
+        (_, 1) => format!("answers from {}", words.join(" or ")),
+        (..) => format!("answer from {}", words.join(" or ")),
     };
-    let since = first.since.as_deref().map(time).unwrap_or_default();
-    let why = why(view, first).map(|why| format!(" because {why}")).unwrap_or_default();
-    Some(format!("{} of {all} {verb} since {since}{why}", own.len()))
+    (own.len(), text)
+}
+
+/// The dependency that a route asks first.
+fn called<'a>(view: &'a View, route: &RouteView) -> Option<&'a DependencyView> {
+    view.dependencies.iter().find(|one| Some(&one.name) == route.dependency.as_ref())
 }
 
 /// Why a route is as it is, in words.
 pub(super) fn why(view: &View, route: &RouteView) -> Option<String> {
     let reason = route.reason.as_deref()?;
-    let dependency = view.dependencies.iter().find(|one| Some(&one.name) == route.dependency.as_ref());
+    let dependency = called(view, route);
     let name = dependency.map(|one| one.name.as_str());
     let cause = dependency.and_then(|one| one.cause.as_deref());
+    let failing = |name: &str, cause: &str| format!("{name} {} ({cause})", words::failure(cause));
+    if let Some(back) = dependency.filter(|one| one.state == DependencyStanding::Recovering) {
+        let failed = cause.map(|cause| format!(" after it failed ({cause})")).unwrap_or_default();
+        return Some(format!("{} is given its load back in steps{failed}", back.name));
+    }
     match (name, words::reason(reason), cause) {
-        (Some(name), None, _) => Some(format!("{name}: {} ({reason})", words::failure(reason))),
-        (Some(name), Some(_), Some(cause)) if matches!(reason, "breaker_open") => {
-            Some(format!("{name}: {} ({cause}), and is not asked at present", words::failure(cause)))
+        (Some(name), None, _) => Some(failing(name, reason)),
+        (Some(name), Some(text), Some(cause)) if matches!(reason, "breaker_open" | "ramping") => {
+            Some(format!("{}, and {text} ({reason})", failing(name, cause)))
         }
-        (Some(name), Some(text), _)
-            if matches!(reason, "capacity" | "missing" | "age" | "authorizer" | "draining") =>
-        {
-            let behind = cause.map(|cause| format!(", and {name}: {} ({cause})", words::failure(cause)));
-            Some(format!("{text}{}", behind.unwrap_or_default()))
+        (Some(name), Some(text), cause) if words::stands_alone(reason) => {
+            let behind = cause.map(|cause| format!(", and {}", failing(name, cause)));
+            Some(format!("{text} ({reason}){}", behind.unwrap_or_default()))
         }
-        (Some(name), Some(text), _) => Some(format!("{name}: {text} ({reason})")),
+        (Some(name), Some(text), _) => Some(format!("{name} {text} ({reason})")),
         (None, text, _) => Some(text.unwrap_or(reason).to_owned()),
     }
 }
 
-fn way_back(one: &DependencyView) -> Option<String> {
+fn standing(one: &DependencyView, is_told: bool) -> Option<String> {
     let since = time(&one.since);
     match one.state {
         DependencyStanding::Recovering if one.phase == "ramp" => {
@@ -109,6 +134,15 @@ fn way_back(one: &DependencyView) -> Option<String> {
         DependencyStanding::Held => {
             let how = if one.phase == "forced_open" { "open" } else { "closed" };
             Some(format!("{} is held {how} by an order since {since}", one.name))
+        }
+        DependencyStanding::Failing | DependencyStanding::Open if !is_told => {
+            let cause = one.cause.as_deref().map(|cause| format!("{} ({cause})", words::failure(cause)));
+            let is_asked = one.state == DependencyStanding::Failing;
+            Some(match cause {
+                Some(cause) if is_asked => format!("{} {cause} since {since}", one.name),
+                Some(cause) => format!("{} {cause}, and is not asked since {since}", one.name),
+                None => format!("{} is not asked since {since}", one.name),
+            })
         }
         DependencyStanding::Normal | DependencyStanding::Failing | DependencyStanding::Open => None,
     }

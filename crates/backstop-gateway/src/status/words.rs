@@ -1,41 +1,47 @@
 //! What the words of metrics and logs mean, for people who have not read the reference.
 
-/// What is the matter with a dependency whose calls fail in this way.
+/// What a dependency does whose calls fail in this way: "catalog ...".
 pub(super) fn failure(kind: &str) -> &'static str {
     match kind {
-        "dns" => "its name is not resolved",
-        "connect" => "it refuses connections",
-        "connect_timeout" => "it does not accept connections in time",
-        "tls" => "no secure connection can be made",
-        "write" => "requests cannot be written to it",
-        "reset" => "it breaks connections",
-        "read_timeout" => "it does not answer in time",
-        "incomplete" => "its answers are incomplete",
-        "protocol" => "its answers are no HTTP",
-        "unavailable" => "it answers 502, 503 or 504",
-        "declared" => "it answers with a status that the policy counts as a failure",
-        _ => "its calls fail",
+        "dns" => "has a name that is not resolved",
+        "connect" => "refuses connections",
+        "connect_timeout" => "does not accept connections in time",
+        "tls" => "accepts no secure connection",
+        "write" => "takes no requests",
+        "reset" => "breaks connections",
+        "read_timeout" => "does not answer in time",
+        "incomplete" => "gives incomplete answers",
+        "protocol" => "gives answers that are no HTTP",
+        "unavailable" => "answers 502, 503 or 504",
+        "declared" => "answers with a status that the policy counts as a failure",
+        _ => "fails",
     }
 }
 
-/// Why a route answers as it does, where a reason is not a dependency's failure.
+/// Why a route answers as it does, where a reason is not a dependency's failure. Where it is about the dependency it goes on after its
+/// name; the others stand for themselves.
 pub(super) fn reason(reason: &str) -> Option<&'static str> {
     Some(match reason {
         "capacity" => "its own limit or the gateway's is reached",
         "missing" => "there is no copy",
         "age" => "copies are older than they may be",
-        "breaker_open" => "it is not asked at present",
-        "ramping" => "it is given its load back in steps",
-        "dependency_full" => "all connections to it are in use",
-        "pool_timeout" => "no connection to it was free in time",
-        "resource_full" => "what it shares with others is in full use",
-        "too_late" => "no time was left to ask it",
+        "breaker_open" => "is not asked at present",
+        "ramping" => "is given its load back in steps",
+        "dependency_full" => "has no free connection",
+        "pool_timeout" => "had no free connection in time",
+        "resource_full" => "uses something that is in full use",
+        "too_late" => "could not be asked in the time that was left",
         "authorizer" => "its authorizer gives no answer",
         "draining" => "the gateway is stopping",
-        "incorrect" => "answers are not what the policy calls correct",
-        "server_error" => "it answers with an error of its own",
-        "upstream_degraded" => "its answers are degraded themselves",
+        "incorrect" => "gives answers that the policy does not call correct",
+        "server_error" => "answers with an error",
+        "upstream_degraded" => "gives answers that are degraded themselves",
         "ledger" => "operations cannot be written down",
         _ => return None,
     })
+}
+
+/// Whether a reason is not about the dependency.
+pub(super) fn stands_alone(reason: &str) -> bool {
+    matches!(reason, "capacity" | "missing" | "age" | "authorizer" | "draining" | "ledger")
 }

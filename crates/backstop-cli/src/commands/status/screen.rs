@@ -1,6 +1,6 @@
 //! One screen: the sentence first, then what needs attention, then the rest as far as there is room.
 
-use backstop_gateway::status::{DependencyView, Overall, RouteState, RouteView, View};
+use backstop_gateway::status::{DependencyView, Overall, RouteState, RouteView, RungKind, View};
 
 /// How much a terminal shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,9 +115,13 @@ fn head(view: &View, size: Size) -> Vec<Line> {
 }
 
 fn of_routes(view: &View, routes: &[&RouteView], shown: usize, size: Size) -> Vec<Line> {
-    const HEAD: [&str; 7] = ["ROUTE", "STATE", "ANSWERS FROM", "SINCE", "REASON", "IN FLIGHT", "OLDEST COPY"];
+    const HEAD: [&str; 7] = ["ROUTE", "STATE", "FROM", "SINCE", "REASON", "BUSY", "OLDEST"];
     let rows = routes.iter().take(shown).map(|route| {
-        let used = route.ladder.iter().find(|rung| rung.is_in_use).map_or("-", |rung| &rung.name);
+        let used = route
+            .ladder
+            .iter()
+            .find(|rung| rung.is_in_use)
+            .map_or("-", |rung| if rung.kind == RungKind::Refusal { "a status" } else { &rung.name });
         let oldest = route.copy_ages.map_or("-".to_owned(), |ages| format!("{:.1} s", ages.oldest_seconds));
         let cells = [
             route.name.clone(),

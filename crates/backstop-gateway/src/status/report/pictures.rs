@@ -119,7 +119,7 @@ pub(super) fn ages(record: &Record, end: &Moment) -> Svg {
         .into_iter()
         .zip(&record.course.stretches)
         .map(|(at, stretch)| {
-            (at, (!stretch.oldest_copy.is_zero()).then(|| stretch.oldest_copy.as_secs_f64()))
+            (at, (!stretch.oldest_copy.is_zero()).then_some(stretch.oldest_copy.as_secs_f64()))
         })
         .collect();
     let description =

@@ -21,7 +21,7 @@ pub(super) fn sentence(record: &Record, end: &Moment) -> String {
     let lasted = lasts(end.since(&record.began).as_secs());
     let goes_on = if record.ended.is_some() { "lasted" } else { "has lasted" };
     let cause = worst(&record.dependencies)
-        .map(|(name, kind)| format!(" {name}: {} ({kind}).", words::failure(&kind)));
+        .map(|(name, kind)| format!(" The cause: {name} {} ({kind}).", words::failure(&kind)));
     format!(
         "It {goes_on} {lasted}, from {} UTC on. Of {} requests {} were completed, {} reduced and {} not completed.{}",
         time(&record.began.date()),
