@@ -37,7 +37,7 @@ pub(super) async fn keep_going(world: &Arc<World>) {
             both(world, &Asked::Product { id: one_of(number / 2, PRODUCTS), language });
         }),
         each(every(REVIEWS_PER_SECOND), |number| {
-            both(world, &Asked::Reviews { id: one_of(number, REVIEWED) });
+            both(world, &Asked::Reviews { id: one_of(scattered(number), REVIEWED) });
         }),
         each(every(RECOMMENDATIONS_PER_SECOND), |number| {
             both(world, &Asked::Recommendations { id: one_of(number, PRODUCTS) });
@@ -74,6 +74,14 @@ async fn each(time: Duration, mut act: impl FnMut(u64)) {
 
 fn one_of(number: u64, of: u64) -> u32 {
     u32::try_from(number % of + 1).unwrap_or(1)
+}
+
+/// The same for both sides and in every run, but in no order: one in step with a budget of reads would always find it used up
+/// by the same others. (SplitMix64's last steps.)
+fn scattered(number: u64) -> u64 {
+    let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed ^ (mixed >> 27)
 }
 
 fn both(world: &Arc<World>, asked: &Asked) {
