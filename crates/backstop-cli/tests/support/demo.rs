@@ -3,10 +3,11 @@
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use backstop_lab::client::{self, Response};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::gateway::folder;
 

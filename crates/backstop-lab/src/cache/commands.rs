@@ -1,7 +1,9 @@
 //! What the cache holds, and what it replies.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// Most values that it holds.
 pub const KEYS_MAX: usize = 10_000;

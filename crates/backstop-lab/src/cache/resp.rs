@@ -12,8 +12,11 @@ const NUMBER_MAX: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
+/// A command's name and arguments.
+pub(super) type Command = Vec<Vec<u8>>;
+
 /// The first command of what was received and how many bytes it has; `None` while it is not whole.
-pub(super) fn command(received: &[u8]) -> Result<Option<(Vec<Vec<u8>>, usize)>, Malformed> {
+pub(super) fn command(received: &[u8]) -> Result<Option<(Command, usize)>, Malformed> {
     let mut rest = received;
     let Some(parts) = number(&mut rest, b'*', PARTS_MAX)? else { return Ok(None) };
     let mut command = Vec::with_capacity(parts);

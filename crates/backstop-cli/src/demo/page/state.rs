@@ -1,8 +1,9 @@
 //! The one model that the page, its JSON and the account at the end show: nothing but counts.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
+use tokio::time::Instant;
 
 use super::button::Button;
 use super::judge::Verdict;

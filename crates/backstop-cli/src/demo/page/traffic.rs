@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use backstop_lab::client;
 use backstop_lab::clock::monotonic_ns;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use super::judge::{Asked, PATIENCE, judge};
 use super::record::{Got, Kind, Side};

@@ -7,12 +7,12 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use backstop_lab::client::{self, ClientError, Response};
 use backstop_lab::clock::monotonic_ns;
 use serde::Serialize;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::judge::{Asked, PATIENCE, judge};
 use super::record::{Got, Kind, Record};

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use backstop::clock::Clock;
 use backstop_gateway::Gateway;
@@ -13,6 +13,7 @@ use backstop_lab::plain::{Plain, Way};
 use backstop_policy::{Address, Loaded};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use super::super::Failed;
 use super::button::Button;

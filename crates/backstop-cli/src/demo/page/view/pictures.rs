@@ -1,9 +1,9 @@
 //! What the page draws: the last minute of a side, and the last answers of a row.
 
 use std::fmt::Write;
-use std::time::Instant;
 
 use backstop_chart::{Clock, Frame, Hue, Layer, Marker, Scale, Span, stacked};
+use tokio::time::Instant;
 
 use super::super::button::Button;
 use super::super::judge::Verdict;
