@@ -13,7 +13,7 @@ MEMBERS = $(notdir $(patsubst %/Cargo.toml,%,$(wildcard crates/*/Cargo.toml exam
 help: ## Shows this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-demo: ## Builds the binary and plays an incident with it
+demo: ## Builds the binary and serves a page: one shop, twice, to be broken by hand
 	$(CARGO) build --quiet --release -p backstop-cli
 	$(TARGET)/release/backstop demo
 

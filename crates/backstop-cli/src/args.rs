@@ -32,7 +32,7 @@ pub(crate) enum Command {
     Check(Check),
     /// Says what a request would get, step by step, and which line of the policy decides it. Nothing is asked or written
     Explain(Box<Explain>),
-    /// Plays an incident on this machine: a small shop, its failing product service, and what clients get
+    /// Shows one shop twice on a page of this machine, behind a plain proxy and behind Backstop, with buttons that break it
     Demo(Demo),
     /// Rehearses a policy's failures against its own dependencies, through proxies that fail on demand
     Drill(Box<Drill>),
@@ -106,13 +106,22 @@ pub(crate) enum Format {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {
-    /// The policy to play with
+    /// Plays an incident in this terminal instead: a small shop, its failing product service, and what clients get
+    #[arg(long)]
+    pub(crate) terminal: bool,
+    /// How long the page is served. Default: until it is stopped, or for 60 s where standard output is no terminal
+    #[arg(long = "for", value_name = "SECONDS", conflicts_with = "terminal", value_parser = clap::value_parser!(u64).range(1..=86400))]
+    pub(crate) seconds: Option<u64>,
+    /// Does not open a browser
+    #[arg(long, conflicts_with = "terminal")]
+    pub(crate) no_open: bool,
+    /// The policy to play with in the terminal
     ///
     /// Its dependencies `catalog` and `recommender` are served by the demo itself. Default: the shop of the examples,
     /// which is part of this binary
-    #[arg(long, value_name = "POLICY")]
+    #[arg(long, value_name = "POLICY", requires = "terminal")]
     pub(crate) policy: Option<PathBuf>,
-    /// Requests per second
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(10..=2000))]
+    /// Requests per second in the terminal
+    #[arg(long, value_name = "N", requires = "terminal", default_value_t = 200, value_parser = clap::value_parser!(u32).range(10..=2000))]
     pub(crate) rate: u32,
 }

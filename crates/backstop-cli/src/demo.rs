@@ -4,10 +4,13 @@
 //! and the same schedule of requests is sent to both: to one through Backstop, to the other directly. Every figure is
 //! counted in the run. Each product carries the moment at which the shop made it, so the age of every answer is known
 //! without believing any header.
+//!
+//! This is the demonstration for a terminal. [`page`] is the one for a browser, where a visitor breaks the shop by hand.
 
 mod account;
 mod board;
 mod check;
+pub(crate) mod page;
 mod script;
 mod shop;
 mod stage;

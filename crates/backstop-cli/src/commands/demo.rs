@@ -1,6 +1,7 @@
 //! `backstop demo`.
 
 use std::path::Path;
+use std::time::Duration;
 
 use backstop_policy::{FileSource, Loaded};
 
@@ -25,8 +26,21 @@ impl FileSource for BuiltIn {
     }
 }
 
-/// Plays an incident. Fails if any answer was one that the policy forbids.
+/// Serves the page, or plays an incident in the terminal, which fails if any answer was one that the policy forbids.
 pub(crate) fn demo(arguments: &Demo, printer: Printer) -> Exit {
+    if arguments.terminal {
+        return play(arguments, printer);
+    }
+    match demo::page::serve(arguments.seconds.map(Duration::from_secs), !arguments.no_open, printer) {
+        Ok(()) => Exit::Success,
+        Err(error) => {
+            printer.error(&*error, None);
+            Exit::Error
+        }
+    }
+}
+
+fn play(arguments: &Demo, printer: Printer) -> Exit {
     let loaded = match load(arguments) {
         Ok(loaded) => loaded,
         Err(error) => {

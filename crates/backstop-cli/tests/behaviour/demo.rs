@@ -5,7 +5,7 @@ use crate::support::gateway::{folder, output};
 /// One line for each phase, the account, exit 0; and the account's figures are those of the lines.
 #[test]
 fn the_demo_plays_its_incident_and_finds_no_forbidden_answer() {
-    let (status, told, errors) = output(&["demo", "--rate", "50"], &folder());
+    let (status, told, errors) = output(&["demo", "--terminal", "--rate", "50"], &folder());
     assert!(status.success(), "{told}\n{errors}");
     let phases: Vec<&str> =
         told.lines().filter(|line| line.contains("through Backstop ") && line.contains('/')).collect();
@@ -33,7 +33,7 @@ fn the_demo_plays_its_incident_and_finds_no_forbidden_answer() {
 /// A rate that the machine cannot show anything with is refused before anything starts.
 #[test]
 fn an_impossible_rate_is_refused() {
-    let (status, _, errors) = output(&["demo", "--rate", "1"], &folder());
+    let (status, _, errors) = output(&["demo", "--terminal", "--rate", "1"], &folder());
     assert_eq!(status.code(), Some(2));
     assert!(errors.contains("10..=2000"), "{errors}");
 }

@@ -22,6 +22,7 @@ mod coverage;
 mod credentials;
 mod deadline;
 mod demo;
+mod demo_page;
 mod disk;
 mod edits;
 mod effect;

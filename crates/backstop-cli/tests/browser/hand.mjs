@@ -31,9 +31,9 @@ const orders = {
     await page.goto(url);
     return await page.title();
   },
-  // Waits until the page has these words, without asking for it anew.
-  async words({ words }) {
-    await page.locator('body', { hasText: words }).waitFor({ state: 'attached' });
+  // Waits until the page, or a part of it, has these words, without asking for it anew.
+  async words({ words, selector = 'body' }) {
+    await page.locator(selector, { hasText: words }).first().waitFor({ state: 'attached' });
     return loads;
   },
   // Waits until these words are gone.

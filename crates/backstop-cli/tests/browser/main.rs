@@ -6,6 +6,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod demo;
 mod hand;
 mod incident;
 mod page;

@@ -7,6 +7,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests stop the test")]
 
 pub mod bank;
+pub mod demo;
 pub mod expect;
 pub mod gateway;
 pub mod guarded;
