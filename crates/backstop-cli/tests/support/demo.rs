@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ use super::gateway::folder;
 #[derive(Debug)]
 pub struct Demo {
     child: Child,
+    /// Where it keeps its ledger, which one that is killed leaves behind.
+    folder: PathBuf,
     /// Where the page is.
     pub page: SocketAddr,
     pub plain: SocketAddr,
@@ -24,9 +27,11 @@ pub struct Demo {
 impl Demo {
     /// Starts it for so long at most, without a browser.
     pub fn start(seconds: u32) -> Self {
+        let folder = folder();
         let mut child = Command::new(env!("CARGO_BIN_EXE_backstop"))
             .args(["demo", "--no-open", "--for", &seconds.to_string()])
-            .current_dir(folder())
+            .current_dir(&folder)
+            .env("TMPDIR", &folder)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -42,7 +47,7 @@ impl Demo {
         let page = address(&first, "page: http://");
         let plain = address(&second, "plain proxy on http://");
         let backstop = address(&second, "behind Backstop on http://");
-        Self { child, page, plain, backstop }
+        Self { child, folder, page, plain, backstop }
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -85,7 +90,7 @@ impl Demo {
         }
     }
 
-    /// Ends it as an operator does; what it printed after its address.
+    /// Ends it as an operator does.
     pub fn signal(&self, signal: &str) {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args([&format!("-{signal}"), &pid]).status().expect("kill");
@@ -102,6 +107,7 @@ impl Drop for Demo {
     fn drop(&mut self) {
         let _over_already = self.child.kill();
         let _ended = self.child.wait();
+        let _left_behind = std::fs::remove_dir_all(&self.folder);
     }
 }
 

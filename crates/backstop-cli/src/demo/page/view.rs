@@ -101,7 +101,7 @@ pub(super) fn render(world: &World) -> Result<String, askama::Error> {
         all: Button::ALL.map(explained).into(),
         columns: sides.map(|side| Head { side, chart: pictures::chart(world, side, &state) }),
         rows: lines(&state),
-        databases: sides.map(words::database),
+        databases: sides.map(|side| words::database(side, is_broken(Button::BreakCatalog) == Some(true))),
         max_age_s: state.max_age_s,
         state: &state,
     }

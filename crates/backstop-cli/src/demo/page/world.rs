@@ -17,12 +17,13 @@ use tokio::time::Instant;
 
 use super::super::Failed;
 use super::button::Button;
-use super::judge::PATIENCE;
 use super::record::{Record, Side};
 use super::services::{Addresses, Services};
 use super::state::{self, State};
 use super::wallet::Wallet;
 
+/// How long the plain proxy waits for a service: a tenth of nginx's `proxy_read_timeout`.
+const PROXY_TIMEOUT: Duration = Duration::from_secs(6);
 /// How long the plain proxy's cache keeps what it is given: as the policy says for Backstop's.
 const CACHE_TTL: Duration = Duration::from_secs(2);
 /// How often the databases are looked at, and for how long that is remembered.
@@ -78,7 +79,7 @@ impl World {
     /// Starts the services, the plain proxy and the gateway.
     pub(super) async fn open(mut loaded: Loaded) -> Result<Self, Failed> {
         let (plain, backstop) = (Services::open().await?, Services::open().await?);
-        let proxy = Plain::start(ways(&plain.addresses()), PATIENCE).await?;
+        let proxy = Plain::start(ways(&plain.addresses()), PROXY_TIMEOUT).await?;
         let folder = Folder::new()?;
         let classes = loaded.policy.routes.iter().map(|route| &route.class);
         let max_age = classes.filter_map(|class| class.read()).map(|read| read.max_age).next();

@@ -152,7 +152,7 @@ fn lost(lost: &Lost) -> String {
     )
 }
 
-pub(super) fn database(side: &SideState) -> Cell {
+pub(super) fn database(side: &SideState, is_down: bool) -> Cell {
     let database = &side.database;
     let is_over = database.under_way > database.capacity;
     let mut further = Vec::new();
@@ -164,14 +164,19 @@ pub(super) fn database(side: &SideState) -> Cell {
     }
     Cell {
         side: side.name,
-        tone: if is_over { "error" } else { "normal" },
+        tone: match (is_down, is_over) {
+            (true, _) => "quiet",
+            (false, true) => "error",
+            (false, false) => "normal",
+        },
         headline: format!("{:.0} queries/s", database.queries_per_second),
-        detail: format!(
-            "{} at once, {} are borne{}",
-            database.under_way,
-            database.capacity,
-            if is_over { ": overloaded" } else { "" }
-        ),
+        detail: match (is_down, is_over) {
+            (true, _) => "it is down".to_owned(),
+            (false, true) => {
+                format!("{} at once, {} are borne: overloaded", database.under_way, database.capacity)
+            }
+            (false, false) => format!("{} at once, {} are borne", database.under_way, database.capacity),
+        },
         gauge: Some(Gauge {
             label: format!("queries at once; the database bears {}", database.capacity),
             value: f64::from(database.under_way),
