@@ -73,9 +73,6 @@ fn tables_and_keys_of_later_versions_are_not_available() {
         accepted().dependency("other", address, line).text()
     };
     not_available(&dependency("tls = { verify = false }"), "tls = { verify = false }");
-    let line = "mode = \"observe\"";
-    let read = Policy::description(line);
-    not_available(&accepted().replace_route("description.public_read", &read).text(), line);
 }
 
 /// The route negotiates languages and its key leaves them out: copies of all languages would be one.
