@@ -35,6 +35,8 @@ fn the_gate_is_the_test_command() {
     let commands: Vec<&str> = run
         .lines()
         .filter(|line| !line.starts_with('#') && !line.starts_with("set ") && !line.is_empty())
+        // How cargo builds is no other test.
+        .filter(|line| !line.starts_with("export CARGO_"))
         .collect();
     assert_eq!(commands.last(), Some(&"make test"));
     assert_eq!(commands.len(), 2, "nothing but the way there and the test command: {commands:?}");

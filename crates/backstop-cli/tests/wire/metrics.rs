@@ -123,6 +123,10 @@ pub fn with_everything(origin: std::net::SocketAddr) -> Policy {
             "match = \"POST /account\"\ndependency = \"catalog\"\nauthorizer = \"sessions\"\ndeadline = \"300ms\"\nin_flight = 2",
         )
         .route(
+            "seen.direct",
+            "match = \"GET /seen\"\ndependency = \"catalog\"\nmode = \"observe\"\ndeadline = \"300ms\"\nin_flight = 2",
+        )
+        .route(
             "pay.effect",
             "match = \"POST /pay\"\ndependency = \"catalog\"\nauthorizer = \"sessions\"\ndeadline = \"300ms\"\nin_flight = 2\nscope = \"route\"\noutcome = { succeeded = [{ status = 201 }] }",
         )

@@ -134,6 +134,11 @@ const WARM: Duration = Duration::from_millis(500);
 /// What a moment's edge may blur.
 const EDGE: Duration = Duration::from_millis(60);
 
+/// The end of what a fault is held responsible for: who is sent at its last moment may be answered after it.
+const fn while_broken(end: Duration) -> Duration {
+    end.saturating_sub(EDGE)
+}
+
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }

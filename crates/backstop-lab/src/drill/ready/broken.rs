@@ -8,7 +8,7 @@ use crate::proxy::{Fault, Moment};
 use super::{
     EDGE, WARM,
     cast::{Cast, fail, first, longest_deadline, rate, upstreams, warm},
-    ms,
+    ms, while_broken,
 };
 
 /// Hangs, then is late by twice the deadline, then drips.
@@ -27,7 +27,7 @@ pub(super) fn slow_dependency(cast: &mut Cast<'_>) -> Option<Scenario> {
     }
     for part in &parts {
         scenario.send(&part.asks, rate(part, end).min(20.0), WARM, end);
-        let of = Selector::within(&[part.route], WARM + EDGE, end);
+        let of = Selector::within(&[part.route], WARM + EDGE, while_broken(end));
         let promise = format!("`{}` does not wait for an answer that does not come", part.facts.name);
         // An answer that is not the dependency's shows that the fault was met.
         let kinds = ["fallback", "rejected", "failed"].map(str::to_owned).to_vec();

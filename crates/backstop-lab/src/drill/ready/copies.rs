@@ -8,7 +8,7 @@ use crate::proxy::Fault;
 use super::{
     EDGE, WARM,
     cast::{Cast, FRESH, Part, everything, fail, rate, upstreams, warm},
-    ms,
+    ms, while_broken,
 };
 
 fn no_copies(route: &RouteFacts) -> Option<&'static str> {
@@ -25,7 +25,7 @@ pub(super) fn no_copy(cast: &mut Cast<'_>) -> Option<Scenario> {
     for part in &parts {
         let asks = cast.strangers(&mut scenario, part, "drill-no-copy", 8);
         scenario.send(&asks, rate(part, end), WARM + EDGE, end);
-        let of = Selector::within(&[part.route], WARM + EDGE, end).of(&asks);
+        let of = Selector::within(&[part.route], WARM + EDGE, while_broken(end)).of(&asks);
         refuses(&mut scenario, cast, part, of, "what was never read is refused, and nothing is made up");
     }
     Some(scenario)
@@ -71,7 +71,7 @@ pub(super) fn ages_out(
         let promise = format!("`{}` serves copies while they are young enough", part.facts.name);
         scenario.expects.push(Expect::all("copies", &promise, of, Kind::source("snapshot")));
     }
-    let of = Selector::within(&[part.route], broken + max_age + EDGE, end).of(asks);
+    let of = Selector::within(&[part.route], broken + max_age + EDGE, while_broken(end)).of(asks);
     refuses(scenario, cast, part, of, "from `max_age` on it refuses");
 }
 
@@ -100,7 +100,7 @@ pub(super) fn other_key(cast: &mut Cast<'_>) -> Option<Scenario> {
         // And one that nobody ever asked: it must not get anybody's copy.
         let stranger = cast.strangers(&mut scenario, part, "drill-other-key", 2);
         scenario.send(&stranger, 4.0, WARM + EDGE, end);
-        let of = Selector::within(&[part.route], WARM + EDGE, end).of(&stranger);
+        let of = Selector::within(&[part.route], WARM + EDGE, while_broken(end)).of(&stranger);
         refuses(&mut scenario, cast, part, of, "another path's copy is not served");
     }
     Some(scenario)
@@ -119,14 +119,14 @@ pub(super) fn both_down(cast: &mut Cast<'_>) -> Option<Scenario> {
         if part.facts.max_age.is_some() {
             let strangers = cast.strangers(&mut scenario, part, "drill-both-down", 4);
             scenario.send(&strangers, 8.0, WARM + EDGE, end);
-            let of = Selector::within(&[part.route], WARM + EDGE, end).of(&strangers);
+            let of = Selector::within(&[part.route], WARM + EDGE, while_broken(end)).of(&strangers);
             refuses(&mut scenario, cast, part, of, "what neither of them ever answered is refused");
         }
         let promise = format!(
             "`{}`: neither answers, so nothing is normal and nothing comes from the alternative",
             part.facts.name
         );
-        let of = Selector::within(&[part.route], WARM + EDGE, end);
+        let of = Selector::within(&[part.route], WARM + EDGE, while_broken(end));
         scenario.expects.push(Expect::none("both-down", &promise, of.clone(), Kind::outcome("normal")));
         scenario.expects.push(Expect::none("both-down", &promise, of, Kind::source("alternative")));
     }

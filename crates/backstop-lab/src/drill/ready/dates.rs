@@ -8,6 +8,7 @@ use crate::proxy::Fault;
 use super::{
     EDGE, WARM,
     cast::{Cast, everything, fail, first, healthy, rate, upstreams},
+    while_broken,
 };
 
 /// An hour.
@@ -41,14 +42,14 @@ pub(super) fn future_date(cast: &mut Cast<'_>) -> Option<Scenario> {
             let promise = format!("`{}` serves copies while they are young enough", part.facts.name);
             scenario.expects.push(Expect::seen("copies", &promise, of, Kind::source("snapshot")));
         }
-        let of = Selector::within(&[part.route], ahead + max_age + EDGE, end).of(&part.asks);
+        let of = Selector::within(&[part.route], ahead + max_age + EDGE, while_broken(end)).of(&part.asks);
         let promise = format!("`{}`: a date that lies ahead makes no copy younger", part.facts.name);
         let refused = Kind::status(&cast.facts.unavailable(part.route));
         scenario.expects.push(Expect::all("future-date", &promise, of, refused.clone()));
         let old = cast.strangers(&mut scenario, part, "drill-aged", part.asks.len());
         scenario.send(&old, per_second, ahead + EDGE, aged - EDGE);
         scenario.send(&old, rate(part, end), aged + EDGE, end);
-        let of = Selector::within(&[part.route], aged + EDGE, end).of(&old);
+        let of = Selector::within(&[part.route], aged + EDGE, while_broken(end)).of(&old);
         let promise = format!("`{}`: what was too old when it came is no copy", part.facts.name);
         scenario.expects.push(Expect::all("age-received", &promise, of, refused.clone()));
         let of = Selector { routes: vec![part.route], after_restart: true, ..Selector::default() };
