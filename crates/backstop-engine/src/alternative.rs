@@ -11,8 +11,8 @@
 //! - Calls stay within the verified concurrency and rate, whoever makes them. One dependency has one capacity: of several
 //!   measurements the lowest figures and the shortest time hold
 //!
-//! Which policy evidence was measured under is not checked yet: nothing that is written by hand could know its digest. It
-//! counts under [`any`](ANY_POLICY), and whoever changes the policy sees to it that the evidence still holds.
+//! Which policy evidence was measured under is looked at before it comes here: evidence that names a digest counts only where
+//! that is the policy's own. What comes here counts under [`any`](ANY_POLICY).
 //!
 //! [`may_stand_in`] is all of that but the last as one function of what is known; a [`StandIn`] counts as well.
 

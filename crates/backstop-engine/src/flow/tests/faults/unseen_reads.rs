@@ -1,4 +1,4 @@
-//! Reads that were not looked at: those in the lane for copies, and what observing alone must let through.
+//! Reads that were not looked at before: those in the lane for copies.
 
 use crate::flow::Step;
 use crate::policy::Route;
