@@ -2,6 +2,10 @@
 //!
 //! A signal that never came is not waited for. One that came and is then missing holds the share where it is: what is
 //! not seen is not called good. After a minute without it the rest decides, and it is told that it is missing.
+//!
+//! The backlog is no word of the dependency's: it is this process's own work, told when a read is added to it. While none is
+//! added there is less of it and not more, and so it holds nothing. (It did: where other requests took all that a ramp
+//! gave, no read was added, and for want of the word nothing more was given.)
 
 use std::time::Duration;
 
@@ -53,6 +57,15 @@ impl Last {
         seen.is_some_and(|seen| Mono::from_ns(seen).until(now) > WAITED_FOR)
     }
 
+    /// Of what says nothing while there is less of it.
+    fn light_of_late(&self, now: Mono, fresh: Duration, green: u64, red: u64) -> Light {
+        let seen = self.seen.load(Ordering::Acquire).checked_sub(1);
+        match seen.filter(|seen| Mono::from_ns(*seen).until(now) <= fresh) {
+            Some(_) => self.light(now, fresh, green, red),
+            None => Light::Green,
+        }
+    }
+
     fn light(&self, now: Mono, fresh: Duration, green: u64, red: u64) -> Light {
         let Some(seen) = self.seen.load(Ordering::Acquire).checked_sub(1) else { return Light::Green };
         if self.is_missing(now) {
@@ -90,10 +103,10 @@ impl Signals {
 
     /// Which are missing, in the order of [`Signal::TOKENS`].
     pub(super) fn missing(&self, now: Mono) -> [bool; Signal::TOKENS.len()] {
-        [&self.database_wait, &self.in_use, &self.backlog].map(|last| last.is_missing(now))
+        [self.database_wait.is_missing(now), self.in_use.is_missing(now), false]
     }
 
-    /// The worst of the three, each by its latest value. Two ticks without one and it is missing.
+    /// The worst of the three, each by its latest value. Two ticks without one and it is missing; a backlog then is none.
     pub(super) fn light(&self, now: Mono, tick: Duration, green: &Band, red: &Band) -> Light {
         let fresh = tick.saturating_mul(2);
         let wait = (duration_ns(green.db_wait), duration_ns(red.db_wait));
@@ -101,7 +114,7 @@ impl Signals {
         let lights = [
             self.database_wait.light(now, fresh, wait.0, wait.1),
             self.in_use.light(now, fresh, u64::from(green.in_use.0), u64::from(red.in_use.0)),
-            self.backlog.light(now, fresh, backlog.0, backlog.1),
+            self.backlog.light_of_late(now, fresh, backlog.0, backlog.1),
         ];
         lights.into_iter().max().unwrap_or(Light::Green)
     }

@@ -9,6 +9,7 @@ mod property;
 mod ramp;
 mod rate;
 mod reference;
+mod signals;
 mod simulation;
 mod support;
 mod told;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::support::{MIDDLE, World, at, ms, seconds};
 use crate::failure::NotAsked;
-use crate::health::{BreakerRules, PerMille, Phase, RecoveryRules, Signal, Totals};
+use crate::health::{BreakerRules, PerMille, Phase, RecoveryRules, Totals};
 
 /// At the first share.
-fn ramping() -> World {
+pub(super) fn ramping() -> World {
     let mut world = World::with_recovery();
     world.trip_and_recover();
     assert_eq!(world.share(), Some(PerMille(100)));
@@ -25,7 +25,7 @@ fn tick(world: &mut World, good: u32, bad: u32) {
     world.now = end;
 }
 
-fn shares(world: &mut World, ticks: &[(u32, u32)]) -> Vec<u32> {
+pub(super) fn shares(world: &mut World, ticks: &[(u32, u32)]) -> Vec<u32> {
     let mut after = |&(good, bad)| {
         tick(world, good, bad);
         world.share().map_or(0, |share| share.0)
@@ -33,7 +33,7 @@ fn shares(world: &mut World, ticks: &[(u32, u32)]) -> Vec<u32> {
     ticks.iter().map(&mut after).collect()
 }
 
-const GREEN: (u32, u32) = (5, 0);
+pub(super) const GREEN: (u32, u32) = (5, 0);
 const AMBER: (u32, u32) = (4, 1);
 const RED: (u32, u32) = (6, 3);
 
@@ -314,38 +314,6 @@ fn answering_times_are_measured_by_what_was_usual() {
     }
 }
 
-/// By hand, each at its two bounds: green up to and with the first, red beyond the second.
-#[test]
-fn signals_hold_and_step_back() {
-    let wait = |us| Signal::DatabaseWait(Duration::from_micros(us));
-    let backlog = |ms| Signal::Backlog(Duration::from_millis(ms));
-    let in_use = |share| Signal::InUse(PerMille(share));
-    let table = [
-        ([wait(5_000), wait(5_001), wait(20_000)], wait(20_001)),
-        ([in_use(700), in_use(701), in_use(900)], in_use(901)),
-        ([backlog(1_000), backlog(1_001), backlog(5_000)], backlog(5_001)),
-    ];
-    for ([green, amber, still_amber], red) in table {
-        let mut world = ramping();
-        for (signal, expected) in [(green, 150), (amber, 150), (still_amber, 150), (red, 105), (green, 157)] {
-            world.health.signal(world.now, signal);
-            assert_eq!(shares(&mut world, &[GREEN]), [expected], "{signal:?}");
-        }
-    }
-}
-
-/// By hand: seen at second 5 and good; in ticks that end up to two seconds later it counts as there. Then it is
-/// missing, and holds, until second 65; the tick that ends after it is judged by the rest.
-#[test]
-fn a_missing_signal_holds_for_a_minute() {
-    let mut world = ramping();
-    world.health.signal(world.now, Signal::InUse(PerMille(100)));
-    assert_eq!(shares(&mut world, &[GREEN; 4]), [150, 225, 225, 225]);
-    let held = shares(&mut world, &[GREEN; 56]);
-    assert_eq!((held[0], held[55], world.now), (225, 225, at(seconds(65))));
-    assert_eq!(shares(&mut world, &[GREEN]), [337]);
-}
-
 /// Odd rules still lead somewhere: a first share of nothing, steps that are none.
 #[test]
 fn odd_rules_still_lead_to_full_traffic() {
@@ -373,22 +341,6 @@ fn odd_rules_still_lead_to_full_traffic() {
     assert_eq!(world.share(), Some(PerMille(1000)));
     shares(&mut world, &[GREEN]);
     assert!(matches!(world.phase(), Phase::Watch { .. }));
-}
-
-/// By hand: a signal that came at 5 s, when the ramp began, is waited for until 65 s and missing after that, if it still
-/// ramps. What never came is not missed.
-#[test]
-fn a_signal_that_is_missing_for_a_minute_is_told() {
-    let mut world = ramping();
-    assert_eq!(Signal::TOKENS, ["db_wait", "in_use", "backlog"]);
-    world.health.signal(world.now, Signal::DatabaseWait(ms(1)));
-    world.wait(seconds(60));
-    assert_eq!(world.health.missing_signals(world.now), [false; 3]);
-    world.wait(Duration::from_nanos(1));
-    assert_eq!(world.health.missing_signals(world.now), [true, false, false]);
-    world.health.signal(world.now, Signal::InUse(PerMille(1)));
-    world.health.force_closed(world.now);
-    assert_eq!(world.health.missing_signals(world.now), [false; 3], "nothing waits for it any more");
 }
 
 /// What a dependency had before is of interest while it is held back; after that it is seen.
