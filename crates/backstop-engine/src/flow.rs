@@ -69,6 +69,7 @@ use crate::time::{Mono, Now};
 
 use authorize::Asking;
 
+pub use answer::after_write;
 pub use authorize::Authorization;
 pub use operation::{Came, Consulted, Known, Recorded, Telling};
 pub use settle::{Account, CopyAction, Decision, HandedOver, Reply, Settlement, Streaming};

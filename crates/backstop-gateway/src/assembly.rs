@@ -4,11 +4,11 @@
 //! network; whoever explains brings such as live in memory, and a script.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use backstop::clock::Clock;
 use backstop::fields::Speaker;
 use backstop::{Backstop, SetupError};
-use backstop_engine::engine::{Engine, RouteState};
 use backstop_engine::policy::{KeyPart, Mode, RouteClass, RouteId};
 use backstop_policy::{AuthorizerSettings, DependencySettings, HostHeader, Loaded, RouteSettings};
 use backstop_store::Copies;
@@ -23,7 +23,7 @@ use crate::edits::Edits;
 use crate::forward::{self, own_host};
 use crate::gateway::BindError;
 use crate::log::Decisions;
-use crate::observe;
+use crate::observe::{self, ObservedRoute};
 use crate::operations::{self, Operations};
 use crate::parts::PartRules;
 use crate::router::Router;
@@ -58,8 +58,15 @@ impl Assembly {
         let backstop = Backstop::new(policy.clone(), clock.clone(), copies, speaker)?;
         backstop.set_buffer_memory(gateway.buffer_memory);
         let router = Router::new(routes)?;
-        let pools =
-            dependencies.iter().map(|asked| pool(asked, backstop.engine(), clock, network(asked))).collect();
+        let mut pools: Vec<_> = dependencies
+            .iter()
+            .map(|asked| pool(asked, asked.connections, asked.connect, clock, network(asked)))
+            .collect();
+        if backstop.engine().routes().iter().any(|route| route.rules.mode == Mode::Observe) {
+            // Forwarded however many there are and however long it takes, beside those of other routes.
+            let observed = |asked| pool(asked, MOST_OBSERVED, observe::PATIENCE, clock, network(asked));
+            pools.extend(dependencies.iter().map(observed));
+        }
         let caches = Caches::new(caches, clock);
         let hosts: Vec<(HostHeader, String)> =
             dependencies.iter().map(|dependency| (dependency.host.clone(), own_host(dependency))).collect();
@@ -96,23 +103,15 @@ const MOST_OBSERVED: u32 = 1 << 20;
 
 fn pool(
     dependency: &DependencySettings,
-    engine: &Engine,
+    connections: u32,
+    connect: Duration,
     clock: &Clock,
     network: Network,
 ) -> Pool<RequestContent> {
     let addresses =
         dependency.addresses.iter().map(|address| Address::new(&address.host, address.port)).collect();
-    // Requests that are only observed are forwarded however many there are. Those of other routes are still bounded by their
-    // places at the dependency.
-    let is_observed =
-        |route: &RouteState| route.rules.mode == Mode::Observe && route.rules.dependency == dependency.id;
-    let connections =
-        if engine.routes().iter().any(is_observed) { MOST_OBSERVED } else { dependency.connections };
-    let settings = Settings {
-        idle: dependency.idle,
-        network,
-        ..Settings::new(addresses, connections, dependency.connect)
-    };
+    let settings =
+        Settings { idle: dependency.idle, network, ..Settings::new(addresses, connections, connect) };
     Pool::new(settings, clock.clone())
 }
 
@@ -155,9 +154,13 @@ fn route_stack(
         protected: backstop.route_by_id(
             id,
             withdraws(route, all),
-            &makes_a_copy(route, &host, behind.as_deref()),
+            &makes_a_copy(route, rules.mode, &host, behind.as_deref()),
         )?,
         dependency,
+        observed: (rules.mode == Mode::Observe).then(|| ObservedRoute {
+            lane: dependencies.len() + dependency,
+            connect: dependencies.get(dependency).map_or(Duration::MAX, |asked| asked.connect),
+        }),
         limits: route.limits,
         forward: forward::Rules::new(route.strip_prefix.as_deref(), &host, &own_host),
         // Who asks is told by an authorizer alone, on every route.
@@ -175,7 +178,12 @@ fn route_stack(
 }
 
 /// What the dependency is asked, beyond what the client asked: another question has other copies. And who said that its caller
-/// may: another authorizer's principal of the same name is another one.
-fn makes_a_copy(route: &RouteSettings, host: &HostHeader, behind: Option<&str>) -> String {
-    format!("{:?}", (host, &route.strip_prefix, &route.request_headers, route.ignore_cookie, behind))
+/// may: another authorizer's principal of the same name is another one. A route that is only observed asks as its clients ask, in
+/// languages and with fields that it would not have asked with: what it keeps is compared and counted, and never served.
+fn makes_a_copy(route: &RouteSettings, mode: Mode, host: &HostHeader, behind: Option<&str>) -> String {
+    let asked = (host, &route.strip_prefix, &route.request_headers, route.ignore_cookie, behind);
+    match mode {
+        Mode::Enforce => format!("{asked:?}"),
+        Mode::Observe => format!("{asked:?} observed"),
+    }
 }

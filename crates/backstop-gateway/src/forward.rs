@@ -166,7 +166,7 @@ impl<'a> Forward<'a> {
     pub(crate) fn of(thread: &'a Rc<Thread>, route: RouteId, target: Uri) -> Option<Self> {
         let stack = thread.shared.routes.get(usize::from(route.0))?;
         Some(Self {
-            lane: thread.lanes.get(stack.dependency)?,
+            lane: thread.lanes.get(stack.observed.as_ref().map_or(stack.dependency, |own| own.lane))?,
             rules: &stack.forward,
             own: stack.dependency,
             lanes: &thread.lanes,

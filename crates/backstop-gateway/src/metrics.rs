@@ -28,7 +28,7 @@ use prometheus_client::registry::Registry;
 
 use crate::admin::Admin;
 use crate::strict::Fault;
-use crate::upstream::{Closed, Counts, Durations, Timed};
+use crate::upstream::{Closed, Counts, Durations, Pool, Timed};
 
 /// The media type of OpenMetrics text.
 pub(crate) const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -346,8 +346,12 @@ impl Everything {
 
     fn pools(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let dependencies = self.0.backstop.engine().dependencies();
+        let counts = |index: usize| self.0.pools.get(index).map(Pool::counts).unwrap_or_default();
+        // Requests that are only observed have connections of their own.
+        let observed = dependencies.len();
+        let both = |index: usize| counts(index).and(&counts(observed + index));
         let pools: Vec<_> =
-            dependencies.iter().zip(&self.0.pools).map(|(d, pool)| (&*d.rules.name, pool.counts())).collect();
+            dependencies.iter().enumerate().map(|(index, d)| (&*d.rules.name, both(index))).collect();
         let mut open = series(
             encoder,
             "backstop_upstream_connections",

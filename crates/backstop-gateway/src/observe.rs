@@ -13,7 +13,10 @@
 //!    after [`PATIENCE`].
 //! 3. **The shadow never holds anything up.** Of an answer so much is read ahead of the client as the route would have held back,
 //!    so that a slow client looks to the shadow as it would to the route; then it waits for its client.
-//! 4. **Nobody is let in and nothing is repeated by it**: the policy refuses to observe routes behind an authorizer and effects.
+//! 4. **What a write changes is seen to**: it is carried out whatever its shadow decides, so the copies that it may have changed are
+//!    withdrawn by what really came of it, also those of routes that enforce ([`ForwardedWrite`]). Copies that are made while a route
+//!    observes are never served: they were not asked for in the way in which it would ask.
+//! 5. **Nobody is let in and nothing is repeated by it**: the policy refuses to observe routes behind an authorizer and effects.
 //!
 //! What really came is counted beside what would have been ([`Counts`]).
 
@@ -31,14 +34,14 @@ use std::task::{Poll, ready};
 use std::time::Duration;
 
 use backstop::fields::{Speaker, describe_failure};
-use backstop::problem;
 use backstop::upload::UploadWatch;
 use backstop::upstream::{BrokenOff, CallError, Progress, Upstream};
 use backstop::walk::Recorder;
+use backstop::{ForwardedWrite, problem};
 use backstop_engine::failure::{Cause, Failure, FailureKind, Phase, Sent};
 use backstop_engine::flow::{Account, Attempt, AttemptId, ClientFault, Places};
 use backstop_engine::outcome::{Outcome, Reason, Source};
-use backstop_engine::policy::{DependencyId, Mode, Origin};
+use backstop_engine::policy::{DependencyId, Origin};
 use backstop_engine::status::refusal;
 use bytes::Bytes;
 use http::{Method, Request, Response, request};
@@ -55,7 +58,7 @@ use exchange::{Came, Exchange};
 
 /// How long a dependency may keep the client of an observed route waiting, for the head of its answer and between any two of its
 /// pieces; where a route's own `deadline` or `idle` is longer, that long. What proxies commonly wait.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// So much is read ahead of a client where no answer is held back.
 const AHEAD_BYTES: u64 = 64 * 1024;
 
@@ -68,13 +71,22 @@ pub(crate) struct Observed<'a> {
     pub(crate) number: u64,
 }
 
-/// Marks an answer that was decided about and not made of that decision.
+/// Marks an answer that was decided about and not made of that decision. Where the dependency gave none it has the reason.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OnlyObserved;
+pub(crate) struct OnlyObserved(pub(crate) Option<Reason>);
+
+/// What a route that is only observed has of its own.
+#[derive(Debug)]
+pub(crate) struct ObservedRoute {
+    /// The way to its dependency, among the thread's: no bound of the policy holds there.
+    pub(crate) lane: usize,
+    /// The longest that the route would have waited for a connection to be established.
+    pub(crate) connect: Duration,
+}
 
 /// Whether what is decided on a route is carried out.
 pub(crate) fn is_observed(route: &RouteStack) -> bool {
-    route.protected.state().rules.mode == Mode::Observe
+    route.observed.is_some()
 }
 
 /// Forwards a request, and has its shadow decide about it.
@@ -101,24 +113,38 @@ pub(crate) async fn answer(
     tokio::task::spawn_local(shadow::cast(Rc::clone(thread), casting, Rc::clone(&exchange)));
 
     let patience = patience(route);
+    // It is carried out whatever is decided about it.
+    let write = ForwardedWrite::begin(&route.protected, &head);
     let called =
         call(shared, forward, route, Request::from_parts(head, content), upload, patience, &exchange);
-    let mut response = match called.await {
+    let (mut response, ours) = match called.await {
         Ok(response) => {
             let (mut head, body) = response.into_parts();
+            let write = match write {
+                Some(write) => write.answered(head.status).await,
+                None => None,
+            };
             exchange.came(Came::Answer(Box::new(head.clone())));
             route.response_edits.apply(&mut head.headers);
             let hint = body.size_hint();
             let ended = body.is_end_stream();
-            tokio::task::spawn_local(pump(body, Rc::clone(&exchange), shared.clock.clone(), patience));
-            Response::from_parts(head, Passed::of(exchange, leaving, hint, ended))
+            let pump = pump(body, Rc::clone(&exchange), shared.clock.clone(), patience);
+            tokio::task::spawn_local(async move {
+                if pump.await
+                    && let Some(write) = write
+                {
+                    write.ended();
+                }
+            });
+            (Response::from_parts(head, Passed::of(exchange, leaving, hint, ended)), None)
         }
         Err(unanswered) => {
             exchange.came(Came::Nothing(unanswered));
-            unanswered.told(shared, &method).map(|content| Passed::own(content, leaving))
+            let told = unanswered.told(shared, &method).map(|content| Passed::own(content, leaving));
+            (told, Some(unanswered.reason()))
         }
     };
-    response.extensions_mut().insert(OnlyObserved);
+    response.extensions_mut().insert(OnlyObserved(ours));
     response
 }
 
@@ -144,13 +170,21 @@ enum Unanswered {
 }
 
 impl Unanswered {
+    const fn reason(self) -> Reason {
+        match self {
+            Self::Cause(cause) => Reason::Cause(cause),
+            Self::Client(ClientFault::Slow) => Reason::ClientSlow,
+            Self::Client(ClientFault::TooLarge) => Reason::ClientTooLarge,
+            Self::Client(ClientFault::Broken) => Reason::ClientLeft,
+        }
+    }
+
     fn told(self, shared: &Shared, method: &Method) -> Response<Bytes> {
-        let (reason, cause) = match self {
-            Self::Cause(cause) => (Reason::Cause(cause), Some(cause)),
-            Self::Client(ClientFault::Slow) => (Reason::ClientSlow, None),
-            Self::Client(ClientFault::TooLarge) => (Reason::ClientTooLarge, None),
-            Self::Client(ClientFault::Broken) => (Reason::ClientLeft, None),
+        let cause = match self {
+            Self::Cause(cause) => Some(cause),
+            Self::Client(_) => None,
         };
+        let reason = self.reason();
         let refused = refusal(reason, cause, Default::default());
         let account = Account {
             outcome: Outcome::Failed,
@@ -222,13 +256,18 @@ async fn call(
     }
 }
 
-/// Reads the answer for its client and its shadow alike.
-async fn pump(body: Answer, exchange: Rc<Exchange>, clock: backstop::clock::Clock, patience: Duration) {
+/// Reads the answer for its client and its shadow alike. Whether it came to its end.
+async fn pump(
+    body: Answer,
+    exchange: Rc<Exchange>,
+    clock: backstop::clock::Clock,
+    patience: Duration,
+) -> bool {
     let mut body = pin!(body);
     loop {
         if !exchange.has_room().await {
             // The client left: the call is dropped with its body.
-            return;
+            return false;
         }
         let mut end = clock.sleep_until(clock.mono().after(patience));
         let frame = poll_fn(|context| {
@@ -244,10 +283,16 @@ async fn pump(body: Answer, exchange: Rc<Exchange>, clock: backstop::clock::Cloc
             })
         });
         match frame.await {
-            None => return,
+            None => return false,
             Some(Some(Ok(frame))) => exchange.piece(frame),
-            Some(Some(Err(broken))) => return exchange.broke_off(broken),
-            Some(None) => return exchange.ended(),
+            Some(Some(Err(broken))) => {
+                exchange.broke_off(broken);
+                return false;
+            }
+            Some(None) => {
+                exchange.ended();
+                return true;
+            }
         }
     }
 }

@@ -84,6 +84,8 @@ pub(crate) struct RouteStack {
     pub(crate) id: backstop_engine::policy::RouteId,
     pub(crate) protected: ProtectedRoute,
     pub(crate) dependency: usize,
+    /// Where it is only observed.
+    pub(crate) observed: Option<observe::ObservedRoute>,
     pub(crate) limits: backstop_policy::RouteLimits,
     pub(crate) forward: forward::Rules,
     pub(crate) request_edits: Arc<Edits>,
@@ -107,7 +109,7 @@ pub(crate) struct RouteStack {
 /// What one thread has of its own.
 pub(crate) struct Thread {
     pub(crate) shared: Arc<Shared>,
-    /// One way to each dependency.
+    /// One way to each dependency, and after those one to each for requests that are only observed, if there are any.
     pub(crate) lanes: Vec<Lane<RequestContent>>,
     /// And to each cache.
     pub(crate) caches: Lanes,

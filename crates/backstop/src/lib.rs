@@ -69,3 +69,4 @@ pub use exchange::{Incoming, respond};
 pub use layer::BackstopLayer;
 pub use protected::{Backstop, ProtectedRoute, SetupError, Withdrawals, Withdraws};
 pub use service::{BackstopService, Once, PermitBody, Repeating, Repeats};
+pub use unsettled::ForwardedWrite;

@@ -44,6 +44,7 @@ mod logs;
 mod manual_breaker;
 mod nobodys_failure;
 mod observe;
+mod observe_beside;
 mod operations;
 mod operations_asked;
 mod optional;

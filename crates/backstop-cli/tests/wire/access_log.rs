@@ -237,3 +237,24 @@ fn a_file_that_cannot_be_opened_refuses_the_start() {
     assert_eq!(status.code(), Some(2), "{told}");
     assert!(told.contains("the access log /dev/null/access.log cannot be opened"), "{told}");
 }
+
+/// What a client got on a route that is only observed: the dependency's answer, or a word of ours and why.
+#[test]
+fn an_observed_request_is_logged_as_what_its_client_got() {
+    run(async {
+        let wires =
+            Wires::with(|origin| policy(origin, "{ path = \"access.log\" }").gateway("mode = \"observe\""))
+                .await;
+        wires.origin.default(products("saved"));
+        assert_eq!(wires.gateway.get("/p/1", &[]).await.status(), 200);
+        down(&wires.origin).await;
+        assert_eq!(wires.gateway.get("/p/1", &[]).await.status(), 502);
+        let lines = lines(&log(&wires.gateway), 2).await;
+        let told: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let words = |line: &Value| {
+            ["outcome", "source", "reason"].map(|name| line[name].as_str().unwrap().to_owned())
+        };
+        assert_eq!(words(&told[0]), ["observed", "primary", "none"]);
+        assert_eq!(words(&told[1]), ["observed", "none", "connect"]);
+    });
+}

@@ -2,7 +2,7 @@
 //!
 //! Every test is judged from both ends: by what a strict client got, and by what an origin that records every byte saw.
 #![expect(unreachable_pub, reason = "the support modules are shared by test binaries, not published")]
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests stop the test")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests stop the test")]
 
 #[path = "../support/mod.rs"]
 mod support;

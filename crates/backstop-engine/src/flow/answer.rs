@@ -217,13 +217,7 @@ impl Flow {
     pub(super) fn copy_after(&self, head: HeadFacts) -> CopyAction {
         let status = head.status;
         if self.facts.method == Method::Unsafe {
-            // Whatever a server error left behind is unknown.
-            return match status {
-                // Accepted, to be carried out later (RFC 9110 section 15.3.3), or nobody knows.
-                202 | 500.. => CopyAction::WithdrawUnsettled,
-                200..=399 => CopyAction::Withdraw,
-                _ => CopyAction::Keep,
-            };
+            return after_write(status);
         }
         let Some(read) = self.route().rules.class.read() else { return CopyAction::Keep };
         if !self.reads() || self.stood_in {
@@ -329,6 +323,17 @@ impl Flow {
     /// An unsafe request whose end is unknown may have changed the resource.
     pub(super) fn copy_if_unknown(&self) -> CopyAction {
         if self.facts.method == Method::Unsafe { CopyAction::WithdrawUnsettled } else { CopyAction::Keep }
+    }
+}
+
+/// What an answer with this status to a write means for the copies that it may have changed (RFC 9111 section 4.4). Whatever a
+/// server error left behind is unknown.
+pub const fn after_write(status: u16) -> CopyAction {
+    match status {
+        // Accepted, to be carried out later (RFC 9110 section 15.3.3), or nobody knows.
+        202 | 500.. => CopyAction::WithdrawUnsettled,
+        200..=399 => CopyAction::Withdraw,
+        _ => CopyAction::Keep,
     }
 }
 

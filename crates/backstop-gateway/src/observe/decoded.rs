@@ -6,16 +6,20 @@
 
 use std::io::{self, Write};
 
-use backstop::upstream::BrokenOff;
-use backstop_engine::failure::{Failure, FailureKind, Phase, Sent};
 use bytes::Bytes;
 use flate2::write::{MultiGzDecoder, ZlibDecoder};
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, ETAG};
 use http::{HeaderMap, HeaderValue};
 
+/// What came is not what its fields say, or more than one thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Undecodable;
+
 /// Undoes a content coding, piece by piece.
 pub(super) struct Decoder {
     coding: Coding,
+    /// Content has come: without any there is nothing to be decoded.
+    has_begun: bool,
     /// What more is decoded is not decoded any more: the answer is too large to be looked into by then.
     is_full: bool,
 }
@@ -63,7 +67,7 @@ impl Decoder {
             _ if coding.eq_ignore_ascii_case("deflate") => Coding::Deflate(ZlibDecoder::new(decoded)),
             _ => return None,
         };
-        Some(Self { coding, is_full: false })
+        Some(Self { coding, has_begun: false, is_full: false })
     }
 
     /// Makes of an answer's fields those that it has without its coding. A strong validator is the coded answer's alone (RFC 9110
@@ -83,7 +87,8 @@ impl Decoder {
     }
 
     /// The next piece.
-    pub(super) fn decode(&mut self, piece: Bytes) -> Result<Bytes, BrokenOff> {
+    pub(super) fn decode(&mut self, piece: Bytes) -> Result<Bytes, Undecodable> {
+        self.has_begun |= !piece.is_empty();
         if self.is_full {
             return Ok(piece);
         }
@@ -91,34 +96,31 @@ impl Decoder {
             Coding::Gzip(decoder) => decoder.write_all(&piece),
             Coding::Deflate(decoder) => decoder.write_all(&piece),
         };
-        self.take(written)
+        self.take(&written)
     }
 
     /// What is left at the end.
-    pub(super) fn end(&mut self) -> Result<Option<Bytes>, BrokenOff> {
-        if self.is_full {
+    pub(super) fn end(&mut self) -> Result<Option<Bytes>, Undecodable> {
+        if self.is_full || !self.has_begun {
             return Ok(None);
         }
         let written = match &mut self.coding {
             Coding::Gzip(decoder) => decoder.try_finish(),
             Coding::Deflate(decoder) => decoder.try_finish(),
         };
-        let rest = self.take(written)?;
+        let rest = self.take(&written)?;
         self.is_full = true;
         Ok(Some(rest).filter(|rest| !rest.is_empty()))
     }
 
-    fn take(&mut self, written: io::Result<()>) -> Result<Bytes, BrokenOff> {
+    fn take(&mut self, written: &io::Result<()>) -> Result<Bytes, Undecodable> {
         let decoded = match &mut self.coding {
             Coding::Gzip(decoder) => decoder.get_mut(),
             Coding::Deflate(decoder) => decoder.get_mut(),
         };
         match written {
             Err(_) if decoded.left_bytes == 0 => self.is_full = true,
-            Err(_) => {
-                let failure = Failure::new(FailureKind::Incomplete, Phase::Body, Sent::Maybe);
-                return Err(failure.into());
-            }
+            Err(_) => return Err(Undecodable),
             Ok(()) => {}
         }
         Ok(Bytes::from(std::mem::take(&mut decoded.bytes)))
@@ -146,7 +148,7 @@ mod tests {
     }
 
     /// All that comes of these pieces, and how it ends.
-    fn decode(coding: &str, pieces: &[&[u8]], limit_bytes: u64) -> Result<Vec<u8>, BrokenOff> {
+    fn decode(coding: &str, pieces: &[&[u8]], limit_bytes: u64) -> Result<Vec<u8>, Undecodable> {
         let mut decoder = Decoder::of(&coded(coding), limit_bytes).expect("a known coding");
         let mut decoded = Vec::new();
         for piece in pieces {
@@ -172,13 +174,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_coding_is_incomplete() {
+    fn what_is_no_such_coding_says_nothing() {
         let whole = gzip(TEXT);
-        for wrong in [&whole[..whole.len() - 1], &TEXT[..], &[]] {
-            let broken = decode("gzip", &[wrong], 1000).unwrap_err();
-            assert!(
-                matches!(broken, BrokenOff::Dependency(failure, _) if failure.kind == FailureKind::Incomplete)
-            );
+        let and_zeros = [&whole[..], &[0; 8]].concat();
+        for wrong in [&whole[..whole.len() - 1], TEXT, &and_zeros] {
+            assert_eq!(decode("gzip", &[wrong], 1000), Err(Undecodable));
+        }
+    }
+
+    #[test]
+    fn without_content_there_is_nothing_to_decode() {
+        for coding in ["gzip", "deflate"] {
+            assert_eq!(decode(coding, &[], 1000).unwrap(), b"");
+            assert_eq!(decode(coding, &[b""], 1000).unwrap(), b"");
         }
     }
 

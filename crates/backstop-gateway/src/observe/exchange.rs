@@ -18,7 +18,7 @@ use bytes::Bytes;
 use http::response;
 use http_body::Frame;
 
-use super::{Counts, Really, Unanswered};
+use super::{AHEAD_BYTES, Counts, Really, Unanswered};
 
 /// What the call came to.
 #[derive(Debug)]
@@ -46,6 +46,11 @@ struct State {
     client_bytes: u64,
     /// What the shadow has still to take; `None` once it takes nothing more.
     for_shadow: Option<VecDeque<Bytes>>,
+    shadow_bytes: u64,
+    /// The shadow may still hold the answer back.
+    may_hold_back: bool,
+    /// The shadow cannot follow any more.
+    is_lost: bool,
     end: Option<Result<(), BrokenOff>>,
     /// The client has all of it, or is gone.
     is_over: bool,
@@ -90,6 +95,9 @@ impl Exchange {
             for_client: VecDeque::new(),
             client_bytes: 0,
             for_shadow: Some(VecDeque::new()),
+            shadow_bytes: 0,
+            may_hold_back: true,
+            is_lost: false,
             end: None,
             is_over: false,
             has_left: false,
@@ -147,6 +155,11 @@ impl Exchange {
         self.change(|state| {
             if let (Some(bytes), Some(pieces)) = (frame.data_ref(), &mut state.for_shadow) {
                 pieces.push_back(bytes.clone());
+                state.shadow_bytes += bytes.len() as u64;
+                // It still waits for a place, say, and its client waits for nothing.
+                if state.shadow_bytes > self.read_ahead_bytes.saturating_mul(2) {
+                    (state.for_shadow, state.is_lost) = (None, true);
+                }
             }
             state.client_bytes += frame.data_ref().map_or(0, |bytes| bytes.len() as u64);
             state.for_client.push_back(frame);
@@ -168,13 +181,19 @@ impl Exchange {
         });
     }
 
+    /// Only while the shadow may hold the answer back, because it counts what it holds.
+    fn has_room_now(&self, state: &State) -> bool {
+        let bytes = if state.may_hold_back { self.read_ahead_bytes } else { AHEAD_BYTES };
+        state.client_bytes < bytes
+    }
+
     /// Waits until more may be read. `false` once the client has left.
     pub(super) async fn has_room(&self) -> bool {
         poll_fn(|context| {
             if self.poll_left(context) {
                 return Poll::Ready(false);
             }
-            let has_room = self.state.borrow().client_bytes < self.read_ahead_bytes;
+            let has_room = self.has_room_now(&self.state.borrow());
             if has_room { Poll::Ready(true) } else { Poll::Pending }
         })
         .await
@@ -247,6 +266,7 @@ impl Exchange {
     pub(super) fn poll_piece(&self, context: &Context<'_>) -> Poll<Option<Result<Bytes, BrokenOff>>> {
         let mut state = self.state.borrow_mut();
         if let Some(piece) = state.for_shadow.as_mut().and_then(VecDeque::pop_front) {
+            state.shadow_bytes -= piece.len() as u64;
             return Poll::Ready(Some(Ok(piece)));
         }
         match &state.end {
@@ -259,9 +279,27 @@ impl Exchange {
         }
     }
 
+    /// The shadow has decided: what it wanted to hold back it has.
+    pub(super) fn is_decided(&self) {
+        self.state.borrow_mut().may_hold_back = false;
+    }
+
     /// The shadow wants nothing more of the answer.
     pub(super) fn shadow_has_enough(&self) {
-        self.state.borrow_mut().for_shadow = None;
+        let mut state = self.state.borrow_mut();
+        (state.for_shadow, state.may_hold_back) = (None, false);
+    }
+
+    /// The shadow cannot follow the answer: what it would have come to is not known.
+    pub(super) fn lose(&self) {
+        self.change(|state| (state.for_shadow, state.is_lost) = (None, true));
+    }
+
+    /// Whether the shadow cannot follow any more.
+    pub(super) fn poll_lost(&self, context: &Context<'_>) -> Poll<()> {
+        let mut state = self.state.borrow_mut();
+        state.shadow = Some(context.waker().clone());
+        if state.is_lost { Poll::Ready(()) } else { Poll::Pending }
     }
 
     /// Whether the client has left (`Err`), or has all it gets (`Ok`).
@@ -279,7 +317,7 @@ impl Exchange {
     pub(super) fn poll_wanted(&self, context: &Context<'_>) -> Poll<()> {
         let mut state = self.state.borrow_mut();
         let has_piece = state.for_shadow.as_ref().is_some_and(|pieces| !pieces.is_empty());
-        let is_waited_for = state.client_bytes < self.read_ahead_bytes;
+        let is_waited_for = self.has_room_now(&state);
         if has_piece || is_waited_for || state.end.is_some() {
             return Poll::Ready(());
         }

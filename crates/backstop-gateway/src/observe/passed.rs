@@ -71,7 +71,7 @@ impl Body for Passed {
 
     fn size_hint(&self) -> SizeHint {
         match &self.content {
-            Content::Answer { left, .. } => left.clone(),
+            Content::Answer { left, .. } => *left,
             Content::Own(content) => SizeHint::with_exact(content.as_ref().map_or(0, Bytes::len) as u64),
         }
     }

@@ -9,20 +9,22 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
+use backstop::clock::Clock;
 use backstop::upload::UploadWatch;
 use backstop::upstream::{BrokenOff, CallError, Progress, Upstream};
 use backstop::{Incoming, ReplyBody, respond};
-use backstop_engine::failure::Cause;
+use backstop_engine::failure::{Cause, Failure, FailureKind, Phase, Sent};
 use backstop_engine::flow::{Account, Attempt};
 use backstop_engine::outcome::{Outcome, Source};
 use backstop_engine::policy::RouteId;
 use bytes::Bytes;
-use http::{Request, Response, request};
+use http::{Method, Request, Response, StatusCode, request};
 use http_body::{Body, Frame};
 
 use super::Unanswered;
-use super::decoded::Decoder;
+use super::decoded::{Decoder, Undecodable};
 use super::exchange::{Came, Exchange};
 use crate::stack::Thread;
 
@@ -43,12 +45,18 @@ pub(super) async fn cast(thread: Rc<Thread>, casting: Casting, exchange: Rc<Exch
     let Some(route) = shared.routes.get(usize::from(id.0)) else { return };
     let rules = &route.protected.state().rules;
     let looks_into = rules.class.read().is_some();
-    let asked =
-        Asked { exchange: Rc::clone(&exchange), looks_into, decoded_bytes: rules.class.buffer_bytes() };
+    let asked = Asked {
+        exchange: Rc::clone(&exchange),
+        clock: shared.clock.clone(),
+        connect: route.observed.as_ref().map_or(Duration::MAX, |observed| observed.connect),
+        looks_into: looks_into && head.method != Method::HEAD,
+        decoded_bytes: rules.class.buffer_bytes(),
+    };
     let request =
         Incoming { request: Request::from_parts(head, Likeness { ends }), upload: upload.as_ref(), entropy };
     let begun = shared.clock.mono();
     let response = until_left(&exchange, respond(&route.protected, request, &asked)).await;
+    exchange.is_decided();
     let outcome = match response {
         None => Outcome::Abandoned,
         Some(Err(never)) => match never {},
@@ -82,16 +90,16 @@ pub(super) async fn cast(thread: Rc<Thread>, casting: Casting, exchange: Rc<Exch
     exchange.count(&shared.observed);
 }
 
-/// Runs some work until it ends or the client leaves, which ends it.
+/// Runs some work until it ends, or the client leaves or the shadow is lost, which end it.
 async fn until_left<F: Future>(exchange: &Exchange, work: F) -> Option<F::Output> {
     let mut work = pin!(work);
     poll_fn(|context| {
         if let Poll::Ready(output) = work.as_mut().poll(context) {
             return Poll::Ready(Some(output));
         }
-        match exchange.poll_over(context) {
-            Poll::Ready(Err(())) => Poll::Ready(None),
-            Poll::Ready(Ok(())) | Poll::Pending => Poll::Pending,
+        match (exchange.poll_over(context), exchange.poll_lost(context)) {
+            (Poll::Ready(Err(())), _) | (_, Poll::Ready(())) => Poll::Ready(None),
+            (Poll::Ready(Ok(())) | Poll::Pending, Poll::Pending) => Poll::Pending,
         }
     })
     .await
@@ -132,9 +140,34 @@ async fn take(exchange: &Exchange, body: ReplyBody<Seen>, decided: Outcome) -> O
 /// The exchange as a dependency that is called.
 struct Asked {
     exchange: Rc<Exchange>,
+    clock: Clock,
+    /// The longest that the route would have waited for a connection to be established.
+    connect: Duration,
     /// Whether the route would have asked for answers that can be looked into.
     looks_into: bool,
     decoded_bytes: u64,
+}
+
+impl Asked {
+    /// What came of the exchange, or of the time for connecting.
+    async fn came(&self, progress: &Progress) -> Came {
+        let mut connecting = None;
+        poll_fn(|context| {
+            let (phase, came) = self.exchange.poll_came(context);
+            progress.enter(phase);
+            if came.is_ready() || phase != Phase::Connect {
+                connecting = None;
+                return came;
+            }
+            let end = self.clock.mono().after(self.connect);
+            let time = connecting.get_or_insert_with(|| self.clock.sleep_until(end));
+            Pin::new(time).poll(context).map(|()| {
+                let failure = Failure::new(FailureKind::ConnectTimeout, Phase::Connect, Sent::No);
+                Came::Nothing(Unanswered::Cause(Cause::Failed(failure)))
+            })
+        })
+        .await
+    }
 }
 
 impl Upstream<Likeness> for Asked {
@@ -148,15 +181,11 @@ impl Upstream<Likeness> for Asked {
         progress: &Progress,
     ) -> Result<Response<Seen>, CallError<Infallible>> {
         self.exchange.hold(attempt.places);
-        let came = poll_fn(|context| {
-            let (phase, came) = self.exchange.poll_came(context);
-            progress.enter(phase);
-            came
-        });
-        match came.await {
+        match self.came(progress).await {
             Came::Answer(mut head) => {
-                let decoder =
-                    self.looks_into.then(|| Decoder::of(&head.headers, self.decoded_bytes)).flatten();
+                let has_content = !matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+                let looks_into = self.looks_into && has_content;
+                let decoder = looks_into.then(|| Decoder::of(&head.headers, self.decoded_bytes)).flatten();
                 if decoder.is_some() {
                     Decoder::undress(&mut head.headers);
                 }
@@ -215,9 +244,16 @@ impl Body for Seen {
         };
         let decoded = match piece {
             Some(Ok(piece)) => decoder.decode(piece).map(Some),
-            Some(Err(broken)) => Err(broken),
+            Some(Err(broken)) => return Poll::Ready(Some(Err(broken))),
             None => decoder.end(),
         };
-        Poll::Ready(decoded.transpose().map(|piece| piece.map(Frame::data)))
+        match decoded {
+            Ok(piece) => Poll::Ready(piece.map(|piece| Ok(Frame::data(piece)))),
+            Err(Undecodable) => {
+                // The route would have asked for another one, and nobody knows what that would have been.
+                self.exchange.lose();
+                Poll::Pending
+            }
+        }
     }
 }

@@ -66,7 +66,7 @@ struct Open {
     account: Option<Account>,
     fault: Option<Fault>,
     /// What it would have come to is counted elsewhere.
-    is_only_observed: bool,
+    only_observed: Option<OnlyObserved>,
     end: End,
     /// Its own span, and the caller's.
     trace: Option<(Context, Option<Context>)>,
@@ -106,7 +106,7 @@ pub(crate) async fn observe(
         bytes: 0,
         account: None,
         fault: None,
-        is_only_observed: false,
+        only_observed: None,
         end: End::Left,
         trace: None,
     });
@@ -123,7 +123,7 @@ pub(crate) async fn observe(
     open.status = response.status().as_u16();
     open.account = response.extensions().get().copied();
     open.fault = response.extensions().get().copied();
-    open.is_only_observed = response.extensions().get::<OnlyObserved>().is_some();
+    open.only_observed = response.extensions().get().copied();
     if response.body().is_end_stream() {
         open.end = End::Whole;
     }
@@ -180,8 +180,10 @@ impl Drop for Open {
 impl Open {
     /// What it came to, as it is counted.
     fn words(&self) -> (&'static str, &'static str, &'static str) {
-        if self.is_only_observed && self.end == End::Whole {
-            return ("observed", Source::Primary.token(), Reason::None.token());
+        if let (Some(OnlyObserved(ours)), End::Whole) = (self.only_observed, self.end) {
+            // Where there was no answer, what was said in its place is ours.
+            let source = if ours.is_some() { Source::None } else { Source::Primary };
+            return ("observed", source.token(), ours.unwrap_or(Reason::None).token());
         }
         if let Some(fault) = self.fault {
             return (Outcome::Rejected.token(), Source::None.token(), fault.token());

@@ -112,7 +112,6 @@ impl Spans {
             attributes,
             status: is_error.then(Status::error),
             flags: own.flags.into(),
-            ..Span::default()
         }));
     }
 
@@ -265,7 +264,6 @@ impl Open {
             attributes: std::mem::take(&mut self.attributes),
             status: is_error.then(Status::error),
             flags: self.own.flags.into(),
-            ..Span::default()
         }));
     }
 }

@@ -65,6 +65,12 @@ pub struct Durations {
 }
 
 impl Durations {
+    fn add(&mut self, more: &Self) {
+        self.sum_ns = self.sum_ns.saturating_add(more.sum_ns);
+        self.max_ns = self.max_ns.max(more.max_ns);
+        self.buckets.iter_mut().zip(more.buckets).for_each(|(sum, more)| *sum += more);
+    }
+
     /// Number of buckets: from 1 microsecond by doubling to 8.4 seconds, and one for the rest.
     pub const BUCKETS: usize = 25;
     const FIRST_NS: u64 = 1_000;
@@ -114,6 +120,46 @@ pub struct Counts {
     pub durations: [Durations; 4],
     /// Every address.
     pub addresses: Vec<AddressCounts>,
+}
+
+impl Counts {
+    /// Those of two pools together.
+    #[must_use]
+    pub fn and(mut self, more: &Self) -> Self {
+        let Self {
+            open,
+            idle,
+            in_use,
+            waiting,
+            abandoned_now,
+            abandoned,
+            opened,
+            reused,
+            stolen,
+            replaced,
+            ..
+        } = &mut self;
+        for (sum, more) in
+            [(open, more.open), (idle, more.idle), (in_use, more.in_use), (waiting, more.waiting)]
+        {
+            *sum += more;
+        }
+        let sums = [
+            (abandoned_now, more.abandoned_now),
+            (abandoned, more.abandoned),
+            (opened, more.opened),
+            (reused, more.reused),
+            (stolen, more.stolen),
+            (replaced, more.replaced),
+        ];
+        for (sum, more) in sums {
+            *sum += more;
+        }
+        self.closed.iter_mut().zip(more.closed).for_each(|(sum, more)| *sum += more);
+        self.durations.iter_mut().zip(&more.durations).for_each(|(sum, more)| sum.add(more));
+        self.addresses.extend(more.addresses.iter().cloned());
+        self
+    }
 }
 
 /// One address of a dependency.

@@ -7,24 +7,21 @@ use backstop_engine::outcome::{Outcome, Reason, Source};
 use backstop_engine::policy::RouteClass;
 use backstop_engine::status::{Refusal, refusal};
 use backstop_engine::time::Mono;
-use backstop_store::{DiskState, Renewal, Withdrawal, Withdrawn};
+use backstop_store::{Renewal, Withdrawal};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, TRAILER, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Version, response};
 
 use crate::body::ReplyBody;
-use crate::driver::within;
 use crate::fields::SharedFrom;
 use crate::request::{Observed, method, target};
 use crate::storable::{forbids_keeping, limit_if_kept, limit_if_overridden, storable};
 use crate::stream::{Patience, Stream};
+use crate::unsettled::withdraw;
 use crate::upstream::Upstream;
 use crate::{authorize, fields, keep, own, replay};
 
 use super::hands::{Answer, Http};
-
-/// A request waits this long for the disk to confirm a withdrawal. In memory it holds at once.
-const WITHDRAWAL_WAIT: Duration = Duration::from_millis(50);
 
 impl<U, B> Http<'_, U, B>
 where
@@ -208,30 +205,7 @@ where
             Method::Unsafe => self.route.withdrawn_by_write(&self.parts),
             Method::Get | Method::Head | Method::OtherSafe => vec![Withdrawal::Target(target(&self.parts))],
         };
-        let shared = &self.route.inner.shared;
-        let now = shared.clock.now();
-        let pending: Vec<_> = withdrawals
-            .into_iter()
-            .map(|withdrawal| match until {
-                Some(until) => shared.copies.withdraw_until(withdrawal, now, until),
-                None => shared.copies.withdraw(withdrawal, now),
-            })
-            .filter_map(|withdrawn| match withdrawn {
-                Withdrawn::Pending(confirmation) => Some(confirmation),
-                Withdrawn::NothingStored => None,
-            })
-            .collect();
-        if pending.is_empty() {
-            return;
-        }
-        // A disk that is known to be in trouble is not waited for: it costs copies, never requests.
-        let disk_works = matches!(shared.copies.health().disk, DiskState::Ok | DiskState::Off);
-        let until = if disk_works { now.mono.after(WITHDRAWAL_WAIT) } else { now.mono };
-        for confirmation in pending {
-            if !matches!(within(confirmation, &shared.clock, until).await, Some(Ok(()))) {
-                shared.withdrawals.count_late();
-            }
-        }
+        withdraw(self.route, withdrawals, until).await;
     }
 
     /// The copy that was fetched, as an answer to this request, and how long its origin called it fresh.
