@@ -26,11 +26,11 @@ pub fn ramp(frame: &Frame, ramp: &Ramp) -> Svg {
     let span = frame.span;
     let mut curves = Vec::new();
     if ramp.allowed.iter().any(|point| point.1.is_some()) {
-        curves.push(Line::new("allowed", Hue::Fallback, ramp.allowed.clone()).dashed());
+        curves.push(Line::new("given", Hue::Fallback, ramp.allowed.clone()).dashed());
     }
     if let Some(before) = ramp.before_per_s {
         let level = [(span.from_s, Some(before)), (span.to_s, Some(before))];
-        curves.push(Line::new("before", Hue::Limit, level).dashed());
+        curves.push(Line::new("usual", Hue::Limit, level).dashed());
     }
     let top = curves.iter().map(Line::highest).fold(highest(&ramp.received), f64::max) * 1.1;
     let received = Entry { name: "received", hue: Hue::First, texture: Texture::Plain, is_line: false };

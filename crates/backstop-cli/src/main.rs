@@ -5,6 +5,7 @@ mod commands;
 mod demo;
 mod drill;
 mod exit;
+mod harmless;
 mod logs;
 mod panics;
 mod printer;

@@ -114,24 +114,24 @@ impl Gateway {
     ///
     /// # Errors
     /// An address that cannot be bound, or a policy that cannot be run.
-    pub fn bind(loaded: Loaded, clock: Clock) -> Result<Self, BindError> {
-        no_caches(&loaded)?;
-        let Loaded { gateway, store, dependencies, authorizers, routes, .. } = &loaded;
+    pub fn bind(loaded: &Loaded, clock: &Clock) -> Result<Self, BindError> {
+        no_caches(loaded)?;
+        let Loaded { gateway, store, dependencies, authorizers, routes, .. } = loaded;
         let listeners =
             gateway.listen.iter().map(|address| listen(*address)).collect::<Result<Vec<_>, _>>()?;
         let admin = listen(gateway.admin)?;
-        let (copies, report) = open_copies(store, &loaded.policy, &clock);
+        let (copies, report) = open_copies(store, &loaded.policy, clock);
         let open = |_| operations::open(Path::new(&*store.path), clock.now()).map(Arc::new);
         let operations = store.ledger.map(open).transpose()?;
         let (access_log, traces) = (gateway.access_log.as_ref(), gateway.traces.as_ref());
-        let telemetry = Telemetry::start(access_log, traces, &gateway.name, &clock)?;
+        let telemetry = Telemetry::start(access_log, traces, &gateway.name, clock)?;
         let assembly =
-            Assembly::new(&loaded, &clock, copies, operations.clone(), telemetry, |_| Network::System)?;
+            Assembly::new(loaded, clock, copies, operations.clone(), telemetry, |_| Network::System)?;
         let Assembly { backstop, shared, pools, caches } = assembly;
-        let state = State::open(store, backstop.engine(), &clock, dependencies, authorizers, routes);
+        let state = State::open(store, backstop.engine(), clock, dependencies, authorizers, routes);
         let follow = |operations: &Arc<Operations>| {
             let followed = reconciler::followed(backstop.engine(), routes, dependencies)?;
-            reconciler::Settings::new(Arc::clone(operations), followed, gateway.webhook.as_ref(), &clock)
+            reconciler::Settings::new(Arc::clone(operations), followed, gateway.webhook.as_ref(), clock)
         };
         let reconciler = operations.as_ref().map(follow).transpose()?;
         let reply_time = gateway.limits.route.reply_time;

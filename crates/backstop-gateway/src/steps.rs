@@ -121,8 +121,11 @@ fn field(words: &Words, engine: &Engine, walks: &[Walk]) -> String {
         .iter()
         .flat_map(|walk| words.steps(engine, walk, begun).into_iter().map(move |step| (walk, step)))
         .collect();
-    // Parts go side by side.
-    steps.sort_by_key(|(_, step)| step.at);
+    // Parts go side by side. What a whole makes of them comes after what they came to, also in the same moment.
+    let makes_of_them = |walk: &Walk, step: &Step| {
+        !is_alone && walk.role == Role::Request && matches!(step.name, "part" | "decided")
+    };
+    steps.sort_by_key(|(walk, step)| (step.at, makes_of_them(walk, step)));
     let mut text = String::new();
     let mut left_out = 0_usize;
     for (walk, step) in steps {

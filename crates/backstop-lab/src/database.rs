@@ -5,6 +5,7 @@
 //!   query takes `(n / capacity) ^ 1.2` as long, so that at four times the capacity three quarters of the work get done.
 //! - More than [`Settings::connections`] are refused at once.
 //! - After an outage its memory is empty: the first queries take [`Settings::cold`] times as long, and each one that ends warms it.
+//!   What was under way when it went down is gone: it takes no place afterwards and warms nothing.
 //! - A query that has begun goes on, whoever still waits for it. So what clients gave up on goes on costing.
 //!
 //! The factor is fixed when a query begins: those that come later do not slow down those that are under way. That is kinder than
@@ -41,6 +42,13 @@ pub struct Database {
     state: Arc<Mutex<State>>,
 }
 
+#[derive(Debug, Default)]
+struct State {
+    load: Load,
+    /// How often it was down.
+    outages: u64,
+}
+
 /// What can be seen of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
@@ -53,8 +61,6 @@ pub struct Load {
     /// How cold it is: 1 right after an outage, 0 when it is warm.
     pub cold: f64,
 }
-
-type State = Load;
 
 /// As many queries as it has connections are under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -77,12 +83,15 @@ impl Database {
     /// What can be seen of it now.
     #[must_use]
     pub fn load(&self) -> Load {
-        *self.lock()
+        self.lock().load
     }
 
-    /// It was down: its memory is empty.
+    /// It was down: its memory is empty, and nothing is under way.
     pub fn restart(&self) {
-        self.lock().cold = 1.0;
+        let mut state = self.lock();
+        state.outages += 1;
+        state.load.cold = 1.0;
+        state.load.under_way = 0;
     }
 
     /// One query, to its end.
@@ -91,24 +100,29 @@ impl Database {
     ///
     /// When it has no connection left.
     pub async fn query(&self) -> Result<(), TooMany> {
-        let (takes, _place) = self.begin()?;
+        let (takes, place) = self.begin()?;
         tokio::time::sleep(takes).await;
-        self.lock().cold *= 1.0 - 1.0 / f64::from(self.settings.warms_after.max(1));
+        let mut state = self.lock();
+        if state.outages == place.outages {
+            state.load.cold *= 1.0 - 1.0 / f64::from(self.settings.warms_after.max(1));
+        }
         Ok(())
     }
 
     fn begin(&self) -> Result<(Duration, Place<'_>), TooMany> {
         let mut state = self.lock();
-        state.queries += 1;
-        if state.under_way >= self.settings.connections {
-            state.refused += 1;
+        let outages = state.outages;
+        let load = &mut state.load;
+        load.queries += 1;
+        if load.under_way >= self.settings.connections {
+            load.refused += 1;
             return Err(TooMany);
         }
-        state.under_way += 1;
-        let crowd = f64::from(state.under_way) / f64::from(self.settings.capacity.max(1));
-        let cold = 1.0 + state.cold * (self.settings.cold - 1.0).max(0.0);
+        load.under_way += 1;
+        let crowd = f64::from(load.under_way) / f64::from(self.settings.capacity.max(1));
+        let cold = 1.0 + load.cold * (self.settings.cold - 1.0).max(0.0);
         let takes = self.settings.query.mul_f64(cold * crowd.max(1.0).powf(CONTENTION));
-        Ok((takes, Place(self)))
+        Ok((takes, Place { database: self, outages }))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -118,12 +132,17 @@ impl Database {
 
 /// A query under way.
 #[derive(Debug)]
-struct Place<'a>(&'a Database);
+struct Place<'a> {
+    database: &'a Database,
+    outages: u64,
+}
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
-        state.under_way = state.under_way.saturating_sub(1);
+        let mut state = self.database.lock();
+        if state.outages == self.outages {
+            state.load.under_way = state.load.under_way.saturating_sub(1);
+        }
     }
 }
 
@@ -153,6 +172,25 @@ mod tests {
         let load = database.load();
         assert_eq!((load.under_way, load.queries, load.refused), (8, 9, 1));
         drop(begun);
+        assert_eq!(database.load().under_way, 0);
+    }
+
+    /// Whoever holds a place over an outage gives none back and warms nothing.
+    #[tokio::test(flavor = "current_thread")]
+    async fn what_was_under_way_when_it_went_down_is_gone() {
+        let database = database();
+        let mut before = Box::pin(database.query());
+        assert!(
+            std::future::poll_fn(|context| std::task::Poll::Ready(before.as_mut().poll(context)))
+                .await
+                .is_pending()
+        );
+        database.restart();
+        let after = database.begin();
+        before.await.unwrap();
+        let load = database.load();
+        assert_eq!((load.under_way, load.cold), (1, 1.0));
+        drop(after);
         assert_eq!(database.load().under_way, 0);
     }
 

@@ -1,6 +1,7 @@
 //! `backstop incident`.
 
 use std::fmt::Display;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -9,7 +10,11 @@ use backstop_policy::Refused;
 
 use crate::args::Incident as Arguments;
 use crate::exit::Exit;
+use crate::harmless::harmless_lines;
 use crate::printer::Printer;
+
+/// Far more than a record becomes: its parts are bounded where it is made.
+const RECORD_BYTES_MAX: u64 = 16 << 20;
 
 /// Why there is nothing to tell.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +27,8 @@ enum Untold {
     Read(PathBuf, #[source] io::Error),
     #[error("{} holds something else", .0.display())]
     Damaged(PathBuf, #[source] NoIncident),
+    #[error("{} is larger than {} MiB, and so is no record of an incident", .0.display(), RECORD_BYTES_MAX >> 20)]
+    TooLarge(PathBuf),
     #[error("{} cannot be written", .0.display())]
     Write(PathBuf, #[source] io::Error),
 }
@@ -61,7 +68,7 @@ fn told(arguments: &Arguments, printer: Printer) -> Result<(), Untold> {
         Some(_) => return Err(Untold::None(folder)),
         None => newest(&folder).ok_or(Untold::None(folder))?,
     };
-    let text = fs::read_to_string(&file).map_err(|error| Untold::Read(file.clone(), error))?;
+    let text = read(&file)?;
     if arguments.json {
         printer.raw(&text);
         return Ok(());
@@ -70,10 +77,20 @@ fn told(arguments: &Arguments, printer: Printer) -> Result<(), Untold> {
     match &arguments.html {
         Some(out) => fs::write(out, told.html).map_err(|error| Untold::Write(out.clone(), error)),
         None => {
-            printer.raw(&told.summary);
+            printer.raw(&harmless_lines(&told.summary));
             Ok(())
         }
     }
+}
+
+/// A record; one that is larger than any that is written is none.
+fn read(file: &Path) -> Result<String, Untold> {
+    let failed = |error| Untold::Read(file.to_owned(), error);
+    let mut text = String::new();
+    let read =
+        fs::File::open(file).and_then(|open| open.take(RECORD_BYTES_MAX + 1).read_to_string(&mut text));
+    read.map_err(failed)?;
+    if text.len() as u64 > RECORD_BYTES_MAX { Err(Untold::TooLarge(file.to_owned())) } else { Ok(text) }
 }
 
 /// The one with the highest number: it stands behind the date.

@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &Run, printer: Printer) -> Exit {
     };
     let _log_ends_with_the_command = logs::start(arguments.log, std::io::stderr());
     panics::log();
-    match serve(loaded, printer) {
+    match serve(&loaded, printer) {
         Ok(()) => Exit::Success,
         Err(error) => {
             let hint = error.downcast_ref::<BindError>().and_then(hint);
@@ -46,7 +46,7 @@ fn hint(error: &BindError) -> Option<&'static str> {
     }
 }
 
-fn serve(loaded: Loaded, printer: Printer) -> Result<(), Box<dyn std::error::Error>> {
+fn serve(loaded: &Loaded, printer: Printer) -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(async {
         // Before anything is bound: a signal that comes during the start must not be lost.
@@ -59,7 +59,7 @@ fn serve(loaded: Loaded, printer: Printer) -> Result<(), Box<dyn std::error::Err
         let clock = crate::test_hooks::clock()?;
         #[cfg(not(feature = "test-hooks"))]
         let clock = backstop::clock::Clock::system()?;
-        let gateway = Gateway::bind(loaded, clock)?;
+        let gateway = Gateway::bind(loaded, &clock)?;
         let bound = gateway.bound()?;
         tell(gateway.report());
         for address in &bound.listen {

@@ -70,7 +70,7 @@ impl Stage {
             *listen = free(*listen)?;
         }
         loaded.gateway.admin = free(loaded.gateway.admin)?;
-        let gateway = Gateway::bind(loaded, Clock::system()?)?;
+        let gateway = Gateway::bind(&loaded, &Clock::system()?)?;
         let bound = gateway.bound()?;
         let (stop, stopped) = oneshot::channel();
         let running = tokio::spawn(gateway.run(async {

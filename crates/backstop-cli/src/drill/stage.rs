@@ -25,7 +25,7 @@ impl Stage for InProcess {
     fn start(&self, policy: Loaded, behind: bool) -> Starting<'_, Box<dyn Running>> {
         Box::pin(async move {
             let (clock, beat) = if behind { turned_back()? } else { (Clock::system()?, None) };
-            let gateway = Gateway::bind(policy, clock)?;
+            let gateway = Gateway::bind(&policy, &clock)?;
             let address = *gateway.bound()?.listen.first().ok_or("the gateway listens nowhere")?;
             let (stop, stopped) = oneshot::channel();
             let serving = tokio::spawn(gateway.run(async {

@@ -8,7 +8,7 @@ use backstop_lab::origin::{Answer, Behaviour, Gate, Matcher, Origin};
 use serde_json::Value;
 
 use crate::support::gateway::folder;
-use crate::support::shop::{HOST, SPANISH, durable};
+use crate::support::shop::{HOST, SPANISH, durable, right_answer};
 use crate::support::{BOUND, Gateway, Metrics, Policy, expect, product, products, run};
 
 /// 4000 a second: 200 at once, of which exercises leave half.
@@ -276,6 +276,10 @@ fn a_copy_that_the_disk_has_damaged_is_known_before_anybody_needs_it() {
             std::fs::write(&path, bytes).unwrap();
         }
         assert!(damaged >= 3, "{damaged}");
+        // An answer with somebody's cookie is not kept: the copy that is tried is not replaced before the disk has read it.
+        origin.default(Behaviour::from_fn(|request| {
+            right_answer(request, "undamaged").header("Set-Cookie", "somebody=1")
+        }));
         let gateway = Gateway::start_in(&folder, &policy);
         gateway.hand().say("sync on");
         for id in ["1", "2", "3"] {

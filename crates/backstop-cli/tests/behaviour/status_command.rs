@@ -118,5 +118,17 @@ fn an_incident_is_told_from_its_file_while_the_gateway_is_down() {
         assert_eq!(value["id"], id.as_str());
         let (status, _, errors) = output(&["incident", "policy.toml", "../breakers"], shop.gateway.folder());
         assert_eq!(status.code(), Some(2), "{errors}");
+
+        // Whoever may write there does not steer the terminal of who reads it, and does not fill its memory.
+        let file = file_of(&shop.gateway, &id);
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, text.replace("catalog", "cat\\u001b]0;mine\\u0007\\u009b31m\\u202ealog"))
+            .unwrap();
+        let told = tell(&[]);
+        assert!(told.contains("The cause: cat\u{fffd}]0;mine\u{fffd}\u{fffd}31m\u{fffd}alog"), "{told}");
+        std::fs::write(&file, vec![b' '; (16 << 20) + 1]).unwrap();
+        let (status, _, errors) = output(&["incident", "policy.toml"], shop.gateway.folder());
+        assert_eq!(status.code(), Some(2));
+        assert!(errors.contains("is larger than 16 MiB, and so is no record of an incident"), "{errors}");
     });
 }

@@ -1,10 +1,12 @@
 //! A small shop whose catalog breaks and comes back, with the clock moved second by second and traffic in each.
 
+use std::time::Duration;
+
 use backstop_lab::origin::{Behaviour, Origin};
 
 use crate::support::gateway::folder;
 use crate::support::shop::{HOST, down};
-use crate::support::state::{page, second};
+use crate::support::state::{end_of_second, page};
 use crate::support::{Gateway, Hand, Policy, products};
 
 /// 2026-03-01T14:00:00Z, an hour after boot.
@@ -62,22 +64,33 @@ impl Town {
         format!("http://{}{path}", self.gateway.admin)
     }
 
-    /// Seconds with eight reads, two parts and two orders each.
+    /// Seconds with eight reads, two parts and two orders each, a twelfth of a second apart.
     pub async fn seconds(&mut self, seconds: u64) {
+        const BETWEEN: Duration = Duration::from_millis(80);
         for _ in 0..seconds {
-            for product in 1..=8 {
-                let fields = [("Accept-Language", "es"), ("X-Tenant", "a")];
-                self.gateway.get(&format!("/p/{product}"), &fields).await;
-            }
-            for product in 1..=2 {
-                self.gateway.get(&format!("/p/{product}/recommendations"), &[]).await;
+            for half in 0..2 {
+                for product in 1..=4 {
+                    self.read(half * 4 + product).await;
+                    self.hand.pass(BETWEEN);
+                }
+                let part = format!("/p/{}/recommendations", half + 1);
+                self.gateway.get(&part, &[]).await;
+                self.hand.pass(BETWEEN);
                 self.gateway.request("POST", "/orders", &[], b"{}").await;
+                if half == 0 {
+                    self.hand.pass(BETWEEN);
+                }
             }
             self.requests += 12;
             let all = self.requests as f64;
             self.gateway.metrics_until(|metrics| metrics.sum("backstop_requests_total", &[]) == all).await;
-            second(&self.gateway, &mut self.hand).await;
+            end_of_second(&self.gateway, &mut self.hand, Duration::from_secs(1) - BETWEEN * 11).await;
         }
+    }
+
+    async fn read(&self, product: u32) {
+        let fields = [("Accept-Language", "es"), ("X-Tenant", "a")];
+        self.gateway.get(&format!("/p/{product}"), &fields).await;
     }
 
     /// The catalog refuses connections.

@@ -22,6 +22,8 @@ pub struct Demo {
     pub page: SocketAddr,
     pub plain: SocketAddr,
     pub backstop: SocketAddr,
+    /// The gateway's own operators' port.
+    admin: SocketAddr,
 }
 
 impl Demo {
@@ -47,7 +49,8 @@ impl Demo {
         let page = address(&first, "page: http://");
         let plain = address(&second, "plain proxy on http://");
         let backstop = address(&second, "behind Backstop on http://");
-        Self { child, folder, page, plain, backstop }
+        let admin = address(&second, "status page: http://");
+        Self { child, folder, page, plain, backstop, admin }
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -85,9 +88,24 @@ impl Demo {
             if is_so(&state) {
                 return state;
             }
-            assert!(begun.elapsed() < bound, "not within {bound:?}: {what}\n{state:#}");
+            if begun.elapsed() >= bound {
+                panic!("not within {bound:?}: {what}\n{}", self.told(state).await);
+            }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
+    }
+
+    /// What it counted, short enough to be read where a test has failed, and what the gateway says of itself.
+    async fn told(&self, mut state: Value) -> String {
+        for side in ["plain", "backstop"] {
+            for row in state[side]["rows"].as_array_mut().into_iter().flatten() {
+                row["strip"].take();
+            }
+        }
+        let status = client::get(self.admin, "/status.json", &[]).await;
+        let mut status = status.ok().and_then(|answer| answer.json().ok()).unwrap_or_default();
+        status["history"].take();
+        format!("{state}\n{status}")
     }
 
     /// Ends it as an operator does.

@@ -34,7 +34,12 @@ pub async fn page(gateway: &Gateway, path: &str) -> Value {
 
 /// A second goes by, and the gateway has counted what happened in it.
 pub async fn second(gateway: &Gateway, hand: &mut Hand) -> Reading {
-    let now = hand.pass(Duration::from_secs(1));
+    end_of_second(gateway, hand, Duration::from_secs(1)).await
+}
+
+/// The rest of a second goes by, and the gateway has counted what happened in it.
+pub async fn end_of_second(gateway: &Gateway, hand: &mut Hand, rest: Duration) -> Reading {
+    let now = hand.pass(rest);
     let counted = async {
         while page(gateway, "/incidents").await["counted_until"]["boot_ns"].as_i64() != Some(now.mono) {
             tokio::task::yield_now().await;

@@ -215,6 +215,10 @@ fn wrong(route: &Route) -> Answer {
     let none = Correct::default();
     let correct = route.class.read().map_or(&none, |read| &read.correct);
     match &correct.media_type {
+        // What is usual: the type is right, and what is in it is not.
+        Some(media_type) if !(correct.has.is_empty() && correct.echo.is_empty()) => {
+            Answer::text(media_type, "{}")
+        }
         Some(_) => Answer::text("text/x-explained", "explained"),
         None => Answer::json(200, &json!({})),
     }

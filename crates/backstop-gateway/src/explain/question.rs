@@ -106,7 +106,7 @@ impl NotUnderstood {
     pub(crate) fn unknown<'a>(
         kind: &str,
         word: &str,
-        known: impl IntoIterator<Item = &'a str> + Clone,
+        known: &(impl IntoIterator<Item = &'a str> + Clone),
     ) -> Self {
         let listed =
             || known.clone().into_iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
@@ -159,7 +159,7 @@ const OPERATION: &Words<Option<Earlier>> = &[
 
 fn meaning<T: Copy>(kind: &str, text: &str, words: &Words<T>) -> Result<T, NotUnderstood> {
     let found = words.iter().find(|(word, _)| *word == text).map(|(_, meant)| *meant);
-    found.ok_or_else(|| NotUnderstood::unknown(kind, text, words.iter().map(|(word, _)| *word)))
+    found.ok_or_else(|| NotUnderstood::unknown(kind, text, &words.iter().map(|(word, _)| *word)))
 }
 
 fn happens(text: &str) -> Result<Happens, NotUnderstood> {
@@ -285,14 +285,14 @@ impl Question {
         let named = self.when.iter().map(|(name, _)| name).chain(self.breakers.iter().map(|(name, _)| name));
         for name in named {
             if !dependencies().any(|known| known == name) {
-                return Err(NotUnderstood::unknown("dependency", name, dependencies()));
+                return Err(NotUnderstood::unknown("dependency", name, &dependencies()));
             }
         }
         let resources = loaded.policy.resources.iter().map(|resource| &*resource.name);
         let places = ["process", "route"].into_iter().chain(dependencies()).chain(resources);
         for (name, _) in &self.in_flight {
             if !places.clone().any(|known| known == name) {
-                return Err(NotUnderstood::unknown("limit", name, places));
+                return Err(NotUnderstood::unknown("limit", name, &places));
             }
         }
         Ok(())

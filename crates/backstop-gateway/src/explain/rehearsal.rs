@@ -96,7 +96,7 @@ async fn rehearse(loaded: &Loaded, question: &Question, time: &Time) -> Result<E
     let took = begun.until(time.clock.mono());
     let ways = ways(&world.shared, &recorder);
     let counts = route.map(|route| world.shared.engine.route(route).tally.requests());
-    let settled = settled(counted.unwrap_or_default(), counts.unwrap_or_default());
+    let settled = settled(&counted.unwrap_or_default(), counts.unwrap_or_default());
     let mut calls: Vec<_> =
         world.dependencies.iter().flat_map(|dependency| dependency.calls(begun)).collect();
     calls.sort_by_key(|call| call.number);
@@ -109,7 +109,6 @@ async fn rehearse(loaded: &Loaded, question: &Question, time: &Time) -> Result<E
 }
 
 /// The same request with an answer, made so long ago, is where copies come from.
-#[expect(clippy::too_many_arguments, reason = "the one rehearsal, in its parts")]
 async fn copies(
     loaded: &Loaded,
     question: &Question,
@@ -303,7 +302,7 @@ fn ways(shared: &Shared, recorder: &Recorder) -> Vec<Way> {
 }
 
 /// What was counted in between.
-fn settled(before: Vec<RequestCount>, after: Vec<RequestCount>) -> Option<RequestCount> {
+fn settled(before: &[RequestCount], after: Vec<RequestCount>) -> Option<RequestCount> {
     let of = |count: &RequestCount| {
         let known = before.iter().find(|known| {
             (known.outcome, known.source, known.reason) == (count.outcome, count.source, count.reason)

@@ -73,20 +73,14 @@ impl One<'_> {
 
     fn function(&self, name: &str, routes: &[RouteView]) -> FunctionView {
         let own = || routes.iter().filter(|route| route.function.as_deref() == Some(name));
-        let mut sum = Outcomes::default();
-        for Outcomes { normal, fallback, rejected, failed, abandoned } in own().map(|route| route.last_minute)
-        {
-            sum.normal += normal;
-            sum.fallback += fallback;
-            sum.rejected += rejected;
-            sum.failed += failed;
-            sum.abandoned += abandoned;
-        }
+        let sum = |of: fn(&RouteView) -> Outcomes| own().map(of).fold(Outcomes::default(), Outcomes::and);
+        let last_minute = sum(|route| route.last_minute);
         FunctionView {
             name: name.to_owned(),
             state: own().map(|route| route.state).max().unwrap_or(RouteState::Quiet),
-            last_minute: sum,
-            per_second: rate(sum.requests(), self.reading.minute.1),
+            last_ten_seconds: sum(|route| route.last_ten_seconds),
+            last_minute,
+            per_second: rate(last_minute.requests(), self.reading.minute.1),
         }
     }
 
@@ -118,6 +112,7 @@ impl One<'_> {
             since_seconds: rung.map(|_| self.reading.at.since(&standing.since).as_secs()),
             ladder: ladder(engine, route, authorizer, &minute.requests, standing.rung),
             per_second: rate(outcomes.requests(), seconds),
+            last_ten_seconds: self.reading.now.0.routes.get(index)?.outcomes(),
             last_minute: outcomes,
             reasons,
             in_flight: places(&route.in_flight),

@@ -10,7 +10,8 @@ use backstop_chart::COLOURS;
 
 use super::curves::Curves;
 use super::sentence::{time, why};
-use super::view::{DependencyView, IncidentView, Outcomes, RouteView, View};
+use super::view::{DependencyStanding, DependencyView, IncidentView, Outcomes, Overall, RouteView, View};
+use super::words::{lasts, seconds};
 
 /// What a browser may do with the page.
 pub(crate) const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
@@ -34,6 +35,8 @@ struct Page<'a> {
     /// All others.
     others: Vec<Card<'a>>,
     is_folded: bool,
+    /// Whether what caused the state comes back, where the state's own word does not say so.
+    is_coming_back: bool,
     dependencies: Vec<Called<'a>>,
     /// Whether one of them needs attention, or did a moment ago.
     has_cause: bool,
@@ -55,6 +58,8 @@ struct Called<'a> {
     phase: String,
     /// Its state as the style knows it.
     tone: String,
+    /// The same of the card around it.
+    edge: &'static str,
     since: String,
     lasts: String,
     receives: String,
@@ -88,8 +93,20 @@ pub(super) fn render(view: &View, curves: &Curves) -> Result<String, askama::Err
         ended: one.ended.as_deref().map(time),
         lasts: lasts(one.seconds),
     });
-    Page { view, curves, worst, others, is_folded, dependencies, has_cause, incidents: incidents.collect() }
-        .render()
+    let is_coming_back = view.state != Overall::Recovering
+        && view.dependencies.iter().any(|one| one.state == DependencyStanding::Recovering);
+    Page {
+        view,
+        curves,
+        worst,
+        others,
+        is_folded,
+        is_coming_back,
+        dependencies,
+        has_cause,
+        incidents: incidents.collect(),
+    }
+    .render()
 }
 
 fn card<'a>(view: &View, index: usize, route: &'a RouteView) -> Card<'a> {
@@ -122,6 +139,13 @@ fn called<'a>(one: &'a DependencyView, curves: &'a Curves) -> Called<'a> {
         one,
         phase: one.phase.replace('_', " "),
         tone: one.state.word().replace(' ', "-"),
+        edge: match one.state {
+            DependencyStanding::Normal | DependencyStanding::Watched => "normal",
+            DependencyStanding::Open => "refusing",
+            DependencyStanding::Failing | DependencyStanding::Recovering | DependencyStanding::Held => {
+                "degraded"
+            }
+        },
         since: time(&one.since),
         lasts: lasts(one.since_seconds),
         receives: format!("{:.1} calls/s{usual}", one.per_second),
@@ -132,45 +156,46 @@ fn called<'a>(one: &'a DependencyView, curves: &'a Curves) -> Called<'a> {
     }
 }
 
-/// Shares of outcomes as one bar: textures and words, not colours alone, tell them apart.
+/// The last minute's outcomes as one bar, and what its parts are: textures and words, not colours alone, tell them apart.
 fn bar(id: &str, outcomes: &Outcomes) -> String {
     let all = outcomes.requests().max(1) as f64;
     let parts = [
-        ("normal", outcomes.normal, ""),
-        ("fallback", outcomes.fallback, "<path d=\"M-1 5L5 -1\" stroke=\"var(--chart-ground)\"/>"),
-        ("rejected", outcomes.rejected, "<circle cx=\"2\" cy=\"2\" r=\"1\" fill=\"var(--chart-ground)\"/>"),
-        ("failed", outcomes.failed, "<path d=\"M0 2H4\" stroke=\"var(--chart-ground)\"/>"),
+        ("normal", "normal", outcomes.normal, ""),
+        (
+            "fallback",
+            "from an alternative",
+            outcomes.fallback,
+            "<path d=\"M-1 5L5 -1\" stroke=\"var(--chart-ground)\"/>",
+        ),
+        (
+            "rejected",
+            "refused",
+            outcomes.rejected,
+            "<circle cx=\"2\" cy=\"2\" r=\"1\" fill=\"var(--chart-ground)\"/>",
+        ),
+        ("failed", "failed", outcomes.failed, "<path d=\"M0 2H4\" stroke=\"var(--chart-ground)\"/>"),
     ];
     let mut svg = String::from(
         "<svg class=\"bar\" viewBox=\"0 0 200 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\">",
     );
+    let mut key = String::from("<p class=\"key\"><span class=\"quiet-text\">Last minute</span>");
     let mut left = 0.0;
-    for (name, count, mark) in parts.into_iter().filter(|(_, count, _)| *count > 0) {
+    for (name, word, count, mark) in parts {
         let width = count as f64 / all * 200.0;
         svg.push_str(&format!(
             "<pattern id=\"{id}{name}\" width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\">\
              <rect width=\"4\" height=\"4\" fill=\"var(--chart-{name})\"/>{mark}</pattern>\
              <rect x=\"{left:.1}\" width=\"{width:.1}\" height=\"10\" fill=\"url(#{id}{name})\"/>"
         ));
+        key.push_str(&format!(
+            " <span class=\"part\"><svg width=\"12\" height=\"12\" aria-hidden=\"true\">\
+             <rect width=\"12\" height=\"12\" fill=\"url(#{id}{name})\"/></svg>{count} {word}</span>"
+        ));
         left += width;
     }
     svg.push_str("</svg>");
-    svg
-}
-
-/// An age or a length of time, no more exactly than people want to know it.
-fn seconds(seconds: f64) -> String {
-    if seconds < 10.0 { format!("{seconds:.1} s") } else { lasts(seconds as u64) }
-}
-
-/// Seconds in the two largest units that they need.
-pub(super) fn lasts(seconds: u64) -> String {
-    match (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60) {
-        (0, 0, 0, seconds) => format!("{seconds} s"),
-        (0, 0, minutes, seconds) => format!("{minutes} min {seconds} s"),
-        (0, hours, minutes, _) => format!("{hours} h {minutes} min"),
-        (days, hours, ..) => format!("{days} d {hours} h"),
-    }
+    key.push_str("</p>");
+    svg + &key
 }
 
 /// Seconds from one date of this gateway to a later one. Dates have one form: `2026-01-31T23:59:59.999Z`.

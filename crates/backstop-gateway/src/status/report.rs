@@ -16,8 +16,8 @@ use sha2::{Digest, Sha256};
 
 use super::build::until;
 use super::counted::outcomes;
-use super::page::lasts;
 use super::view::Outcomes;
+use super::words::lasts;
 
 static STYLE: LazyLock<String> =
     LazyLock::new(|| format!("{COLOURS}\n{}", include_str!("../../templates/status.css")));

@@ -14,8 +14,9 @@ pub(super) fn overall(view: &View) -> Overall {
     let is_all_asked = view.dependencies.iter().all(|one| one.state == DependencyStanding::Normal);
     match worst {
         _ if view.gateway.is_draining => Overall::Draining,
-        _ if is_on_the_way_back => Overall::Recovering,
+        // Whoever is refused is not helped by what comes back for others.
         RouteState::Refusing => Overall::Refusing,
+        _ if is_on_the_way_back => Overall::Recovering,
         RouteState::Degraded => Overall::Degraded,
         RouteState::Quiet | RouteState::Normal if is_all_asked => Overall::Normal,
         RouteState::Quiet | RouteState::Normal => Overall::Watched,
@@ -48,14 +49,13 @@ pub(super) fn sentence(view: &View) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// "1 of 5 routes refuses requests and 2 answer from copies since 14:03:12 because catalog refuses connections (connect)".
-/// Of routes that are only observed it says what they would do.
+/// "Route order refuses requests and route description answers from copies since 14:03:12 because catalog refuses connections
+/// (connect)". Of routes that are only observed it says what they would do.
 fn routes(view: &View) -> Vec<String> {
     [false, true].into_iter().flat_map(|observed| routes_of(view, observed)).collect()
 }
 
 fn routes_of(view: &View, observed: bool) -> Vec<String> {
-    let all = number(view.routes.len());
     let told = |state| {
         let is_one = |route: &&RouteView| route.state == state && (route.mode == "observe") == observed;
         let own: Vec<&RouteView> = view.routes.iter().filter(is_one).collect();
@@ -65,34 +65,58 @@ fn routes_of(view: &View, observed: bool) -> Vec<String> {
         let is_back = called(view, first).is_some_and(|one| one.state == DependencyStanding::Recovering);
         let why = why(view, first).filter(|_| !is_back);
         let why = why.map(|why| format!(" because {why}")).unwrap_or_default();
-        Some((does(state, &own, observed), format!("since {since}{why}")))
+        let does = format!("{} {}", who(view, &own), does(state, &own, observed));
+        Some((does, format!("since {since}{why}")))
     };
     match (told(RouteState::Refusing), told(RouteState::Degraded)) {
         (Some((refuse, why)), Some((answer, same))) if why == same => {
-            vec![format!("{} of {all} {} and {} {} {why}", refuse.0, refuse.1, answer.0, answer.1)]
+            vec![format!("{refuse} and {answer} {why}")]
         }
         (refusing, degraded) => {
-            let told = refusing.into_iter().chain(degraded);
-            told.map(|((count, does), why)| format!("{count} of {all} {does} {why}")).collect()
+            refusing.into_iter().chain(degraded).map(|(does, why)| format!("{does} {why}")).collect()
         }
     }
 }
 
-/// How many of them do what.
-fn does(state: RouteState, own: &[&RouteView], observed: bool) -> (usize, String) {
+/// By their names, as long as they are few.
+fn who(view: &View, own: &[&RouteView]) -> String {
+    match own {
+        [one] => format!("route {}", one.name),
+        [one, other] => format!("routes {} and {}", one.name, other.name),
+        all => format!("{} of {}", all.len(), number(view.routes.len())),
+    }
+}
+
+/// What they do.
+fn does(state: RouteState, own: &[&RouteView], observed: bool) -> String {
     let mut kinds: Vec<RungKind> = own.iter().filter_map(|route| route.rung).collect();
     kinds.sort_unstable();
     kinds.dedup();
     let words: Vec<_> = kinds.iter().map(|kind| kind.word()).collect();
-    let text = match (state, own.len()) {
-        (RouteState::Refusing, _) if observed => "would refuse requests (only observed)".to_owned(),
-        _ if observed => format!("would answer from {} (only observed)", words.join(" or ")),
-        (RouteState::Refusing, 1) => "refuses requests".to_owned(),
-        (RouteState::Refusing, _) => "refuse requests".to_owned(),
-        (_, 1) => format!("answers from {}", words.join(" or ")),
-        (..) => format!("answer from {}", words.join(" or ")),
+    let words = format!("{}{}", words.join(" or "), ages(own));
+    let answers = |route: &&RouteView| route.last_ten_seconds.normal + route.last_ten_seconds.fallback > 0;
+    let requests = if own.iter().any(answers) { "some requests" } else { "requests" };
+    match (state, own.len()) {
+        (RouteState::Refusing, _) if observed => format!("would refuse {requests}, only observed,"),
+        _ if observed => format!("would answer from {words}, only observed,"),
+        (RouteState::Refusing, 1) => format!("refuses {requests}"),
+        (RouteState::Refusing, _) => format!("refuse {requests}"),
+        (_, 1) => format!("answers from {words}"),
+        (..) => format!("answer from {words}"),
+    }
+}
+
+/// How old the copies are that they serve, and for one alone how old they may become.
+fn ages(own: &[&RouteView]) -> String {
+    let served = own.iter().filter(|route| route.rung == Some(RungKind::Copy));
+    let oldest = served.filter_map(|route| Some(route.copy_ages?.oldest_seconds)).reduce(f64::max);
+    let Some(oldest) = oldest else { return String::new() };
+    let limit = match own {
+        [one] => one.ladder.iter().find(|rung| rung.kind == RungKind::Copy).map(|rung| rung.detail.as_str()),
+        _ => None,
     };
-    (own.len(), text)
+    let limit = limit.map(|limit| format!(", accepted {limit}")).unwrap_or_default();
+    format!(" (the oldest {}{limit})", words::seconds(oldest))
 }
 
 /// The dependency that a route asks first.
@@ -107,6 +131,9 @@ pub(super) fn why(view: &View, route: &RouteView) -> Option<String> {
     let name = dependency.map(|one| one.name.as_str());
     let cause = dependency.and_then(|one| one.cause.as_deref());
     let failing = |name: &str, cause: &str| format!("{name} {} ({cause})", words::failure(cause));
+    let failed = |name: &str, cause: &str| {
+        format!("{name}, when it was last asked, {} ({cause})", words::failed(cause))
+    };
     if let Some(back) = dependency.filter(|one| one.state == DependencyStanding::Recovering) {
         let failed = cause.map(|cause| format!(" after it failed ({cause})")).unwrap_or_default();
         return Some(format!("{} is given its load back in steps{failed}", back.name));
@@ -114,7 +141,7 @@ pub(super) fn why(view: &View, route: &RouteView) -> Option<String> {
     match (name, words::reason(reason), cause) {
         (Some(name), None, _) => Some(failing(name, reason)),
         (Some(name), Some(text), Some(cause)) if matches!(reason, "breaker_open" | "ramping") => {
-            Some(format!("{}, and {text} ({reason})", failing(name, cause)))
+            Some(format!("{}, and {text} ({reason})", failed(name, cause)))
         }
         (Some(name), Some(text), cause) if words::stands_alone(reason) => {
             let behind = cause.map(|cause| format!(", and {}", failing(name, cause)));
@@ -131,25 +158,38 @@ fn standing(one: &DependencyView, is_told: bool) -> Option<String> {
         DependencyStanding::Recovering if one.phase == "ramp" => {
             let percent = (one.share * 100.0).round();
             Some(format!(
-                "{} is recovering since {since}: it is given {percent} % of its usual load",
+                "{} has been recovering since {since}: it is given {percent} % of its usual load",
                 one.name
             ))
         }
         DependencyStanding::Recovering => {
-            Some(format!("{} is being tried with single calls since {since}", one.name))
+            Some(format!("{} has been tried with single calls since {since}", one.name))
         }
-        DependencyStanding::Watched => Some(format!("{} has all of its load again since {since}", one.name)),
+        DependencyStanding::Watched => {
+            Some(format!("{} has had all of its load again since {since}", one.name))
+        }
         DependencyStanding::Held => {
             let how = if one.phase == "forced_open" { "open" } else { "closed" };
-            Some(format!("{} is held {how} by an order since {since}", one.name))
+            Some(format!("{} has been held {how} by an order since {since}", one.name))
         }
         DependencyStanding::Failing | DependencyStanding::Open if !is_told => {
-            let cause = one.cause.as_deref().map(|cause| format!("{} ({cause})", words::failure(cause)));
             let is_asked = one.state == DependencyStanding::Failing;
-            Some(match cause {
-                Some(cause) if is_asked => format!("{} {cause} since {since}", one.name),
-                Some(cause) => format!("{} {cause}, and is not asked since {since}", one.name),
-                None => format!("{} is not asked since {since}", one.name),
+            Some(match one.cause.as_deref() {
+                Some(cause) if is_asked => {
+                    format!(
+                        "calls of {} have failed since {since}: it {} ({cause})",
+                        one.name,
+                        words::failure(cause)
+                    )
+                }
+                Some(cause) => {
+                    format!(
+                        "{} {} ({cause}), and has not been asked since {since}",
+                        one.name,
+                        words::failed(cause)
+                    )
+                }
+                None => format!("{} has not been asked since {since}", one.name),
             })
         }
         DependencyStanding::Normal | DependencyStanding::Failing | DependencyStanding::Open => None,

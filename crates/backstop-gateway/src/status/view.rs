@@ -61,7 +61,7 @@ pub enum Overall {
     Normal,
     /// Answers are, but a dependency is held, failing or on its way back.
     Watched,
-    /// Something is not as it should be, and what caused it is on its way back.
+    /// Nobody is refused, something is not as it should be, and what caused it is on its way back.
     Recovering,
     /// Some answers are accepted alternatives.
     Degraded,
@@ -136,6 +136,18 @@ pub struct Outcomes {
 }
 
 impl Outcomes {
+    /// Both together.
+    #[must_use]
+    pub const fn and(self, more: Self) -> Self {
+        Self {
+            normal: self.normal + more.normal,
+            fallback: self.fallback + more.fallback,
+            rejected: self.rejected + more.rejected,
+            failed: self.failed + more.failed,
+            abandoned: self.abandoned + more.abandoned,
+        }
+    }
+
     /// All but those that the client ended.
     #[must_use]
     pub const fn requests(&self) -> u64 {
@@ -185,9 +197,11 @@ pub struct FunctionView {
     pub name: String,
     /// How it stands: the worst of its routes.
     pub state: RouteState,
-    /// Its requests of the last minute: completed is `normal`, reduced is `fallback`, the others are not completed.
+    /// Its requests of the last ten seconds: completed is `normal`, reduced is `fallback`, the others are not completed.
+    pub last_ten_seconds: Outcomes,
+    /// The same of the last minute.
     pub last_minute: Outcomes,
-    /// Requests per second, over the same time.
+    /// Requests per second, over the last minute.
     pub per_second: f64,
 }
 
@@ -249,9 +263,11 @@ pub struct RouteView {
     pub since_seconds: Option<u64>,
     /// What it may answer with, in the order in which it is tried.
     pub ladder: Vec<Rung>,
+    /// Requests of the last ten seconds.
+    pub last_ten_seconds: Outcomes,
     /// Requests of the last minute.
     pub last_minute: Outcomes,
-    /// Requests per second, over the same time.
+    /// Requests per second, over the last minute.
     pub per_second: f64,
     /// Reasons of the last minute, but for `none`.
     pub reasons: BTreeMap<String, u64>,

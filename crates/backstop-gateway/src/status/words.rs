@@ -2,19 +2,31 @@
 
 /// What a dependency does whose calls fail in this way: "catalog ...".
 pub(super) fn failure(kind: &str) -> &'static str {
+    of_failure(kind).0
+}
+
+/// What it did: a dependency that is no longer asked does nothing now.
+pub(super) fn failed(kind: &str) -> &'static str {
+    of_failure(kind).1
+}
+
+fn of_failure(kind: &str) -> (&'static str, &'static str) {
     match kind {
-        "dns" => "has a name that is not resolved",
-        "connect" => "refuses connections",
-        "connect_timeout" => "does not accept connections in time",
-        "tls" => "accepts no secure connection",
-        "write" => "takes no requests",
-        "reset" => "breaks connections",
-        "read_timeout" => "does not answer in time",
-        "incomplete" => "gives incomplete answers",
-        "protocol" => "gives answers that are no HTTP",
-        "unavailable" => "answers 502, 503 or 504",
-        "declared" => "answers with a status that the policy counts as a failure",
-        _ => "fails",
+        "dns" => ("has a name that is not resolved", "had a name that was not resolved"),
+        "connect" => ("refuses connections", "refused connections"),
+        "connect_timeout" => ("does not accept connections in time", "did not accept connections in time"),
+        "tls" => ("accepts no secure connection", "accepted no secure connection"),
+        "write" => ("takes no requests", "took no requests"),
+        "reset" => ("breaks connections", "broke connections"),
+        "read_timeout" => ("does not answer in time", "did not answer in time"),
+        "incomplete" => ("gives incomplete answers", "gave incomplete answers"),
+        "protocol" => ("gives answers that are no HTTP", "gave answers that were no HTTP"),
+        "unavailable" => ("answers 502, 503 or 504", "answered 502, 503 or 504"),
+        "declared" => (
+            "answers with a status that the policy counts as a failure",
+            "answered with a status that the policy counts as a failure",
+        ),
+        _ => ("fails", "failed"),
     }
 }
 
@@ -44,4 +56,19 @@ pub(super) fn reason(reason: &str) -> Option<&'static str> {
 /// Whether a reason is not about the dependency.
 pub(super) fn stands_alone(reason: &str) -> bool {
     matches!(reason, "capacity" | "missing" | "age" | "authorizer" | "draining" | "ledger")
+}
+
+/// An age or a length of time, no more exactly than people want to know it.
+pub(super) fn seconds(seconds: f64) -> String {
+    if seconds < 10.0 { format!("{seconds:.1} s") } else { lasts(seconds as u64) }
+}
+
+/// Seconds in the two largest units that they need.
+pub(super) fn lasts(seconds: u64) -> String {
+    match (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60) {
+        (0, 0, 0, seconds) => format!("{seconds} s"),
+        (0, 0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (0, hours, minutes, _) => format!("{hours} h {minutes} min"),
+        (days, hours, ..) => format!("{days} d {hours} h"),
+    }
 }

@@ -99,7 +99,7 @@ fn text(value: &Value) -> String {
 
 /// A text as a terminal may have it: nothing in it moves the cursor.
 pub(super) fn shown(text: &str) -> String {
-    text.chars().map(|one| if one.is_control() { '\u{fffd}' } else { one }).collect()
+    crate::harmless::harmless(text)
 }
 
 /// Whole seconds in the two largest units.

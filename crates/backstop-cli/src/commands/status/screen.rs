@@ -2,6 +2,8 @@
 
 use backstop_gateway::status::{DependencyView, Overall, RouteState, RouteView, RungKind, View};
 
+use crate::harmless::harmless;
+
 /// How much a terminal shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size {
@@ -100,15 +102,18 @@ fn head(view: &View, size: Size) -> Vec<Line> {
         lines.push((Tone::Fair, format!("warning: {warning}")));
     }
     for one in &view.functions {
-        let last = one.last_minute;
-        let line = format!(
-            "{:<16} {:>3} % completed  {:>3} % reduced  {:>3} % not completed  {:.1}/s",
-            one.name,
-            last.percent(last.normal),
-            last.percent(last.fallback),
-            last.percent(last.not_completed()),
-            one.per_second
-        );
+        let last = one.last_ten_seconds;
+        let line = if last.requests() == 0 {
+            format!("{:<16} no request in the last 10 s", one.name)
+        } else {
+            format!(
+                "{:<16} {:>3} % completed  {:>3} % reduced  {:>3} % not completed in the last 10 s",
+                one.name,
+                last.percent(last.normal),
+                last.percent(last.fallback),
+                last.percent(last.not_completed()),
+            )
+        };
         lines.push((tone_of(one.state), line));
     }
     lines
@@ -226,9 +231,7 @@ fn written(lines: &[Line], size: Size, colour: bool) -> String {
     let mut out = String::new();
     for (tone, line) in lines.iter().take(size.lines.saturating_sub(1)) {
         // Names come from a policy and from another process: nothing of them steers the terminal.
-        let line: String =
-            line.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect();
-        let line = cut(&line, size.columns);
+        let line = cut(&harmless(line), size.columns);
         if colour && *tone != Tone::Plain {
             out.push_str(&format!("{}{line}\u{1b}[0m\n", tone.code()));
         } else {

@@ -85,7 +85,7 @@ impl World {
         let max_age = classes.filter_map(|class| class.read()).map(|read| read.max_age).next();
         let max_age = max_age.ok_or("the policy has no public_read route")?;
         fill_in(&mut loaded, &backstop.addresses(), &folder)?;
-        let gateway = Gateway::bind(loaded, Clock::system()?)?;
+        let gateway = Gateway::bind(&loaded, &Clock::system()?)?;
         let bound = gateway.bound()?;
         let address = *bound.listen.first().ok_or("the policy listens nowhere")?;
         let (stop, stopped) = oneshot::channel();

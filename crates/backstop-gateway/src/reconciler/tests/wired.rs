@@ -42,7 +42,7 @@ upstream_retention = "24h"
 fn bind(upstream: &Upstream, folder: &Path, clock: &Clock) -> Gateway {
     let policy =
         POLICY.replace("FOLDER", folder.to_str().unwrap()).replace("UPSTREAM", &upstream.address.to_string());
-    Gateway::bind(parse(&policy, "policy.toml", &NoFiles).unwrap(), clock.clone()).unwrap()
+    Gateway::bind(&parse(&policy, "policy.toml", &NoFiles).unwrap(), clock).unwrap()
 }
 
 #[test]

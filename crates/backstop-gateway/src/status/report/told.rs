@@ -2,9 +2,9 @@
 
 use backstop_engine::incident::{DependencyRecord, Entry, Moment, Named, Phase, Record, What};
 
-use super::super::page::lasts;
 use super::super::sentence::time;
 use super::super::words;
+use super::super::words::lasts;
 
 pub(super) fn phase(phase: Phase) -> String {
     match phase {

@@ -13,6 +13,8 @@ use super::{
 
 /// How much more is asked when every client tries again at once.
 const SURGE: f64 = 4.0;
+/// For so long. It is over before answers must be normal again: until then a full dependency is no fault.
+const SURGE_LASTS: Duration = Duration::from_millis(700);
 
 /// Down, and back again.
 pub(super) fn recovery(cast: &mut Cast<'_>) -> Option<Scenario> {
@@ -55,7 +57,7 @@ fn returning(cast: &mut Cast<'_>, surge: f64) -> Option<Scenario> {
     for part in &parts {
         scenario.send(&part.asks, pace(part), Duration::ZERO, end);
         if surge > 1.0 {
-            scenario.send(&part.asks, pace(part) * (surge - 1.0), healed, (healed + ms(1500)).min(end));
+            scenario.send(&part.asks, pace(part) * (surge - 1.0), healed, (healed + SURGE_LASTS).min(end));
         }
     }
     // What is under way when it breaks is not answered as usual.
