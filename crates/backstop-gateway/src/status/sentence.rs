@@ -138,13 +138,23 @@ pub(super) fn why(view: &View, route: &RouteView) -> Option<String> {
         let failed = cause.map(|cause| format!(" after it failed ({cause})")).unwrap_or_default();
         return Some(format!("{} is given its load back in steps{failed}", back.name));
     }
+    // It is asked again, and what was refused before that is not over by a few seconds.
+    let is_asked_again =
+        |one: &&DependencyView| matches!(one.state, DependencyStanding::Normal | DependencyStanding::Watched);
+    if matches!(reason, "breaker_open" | "ramping")
+        && let Some(back) = dependency.filter(is_asked_again)
+    {
+        return Some(format!("{} was not given all of its load until a moment ago ({reason})", back.name));
+    }
     match (name, words::reason(reason), cause) {
         (Some(name), None, _) => Some(failing(name, reason)),
         (Some(name), Some(text), Some(cause)) if matches!(reason, "breaker_open" | "ramping") => {
             Some(format!("{}, and {text} ({reason})", failed(name, cause)))
         }
         (Some(name), Some(text), cause) if words::stands_alone(reason) => {
-            let behind = cause.map(|cause| format!(", and {}", failing(name, cause)));
+            let is_open = dependency.is_some_and(|one| one.state == DependencyStanding::Open);
+            let now = |cause| if is_open { failed(name, cause) } else { failing(name, cause) };
+            let behind = cause.map(|cause| format!(", and {}", now(cause)));
             Some(format!("{text} ({reason}){}", behind.unwrap_or_default()))
         }
         (Some(name), Some(text), _) => Some(format!("{name} {text} ({reason})")),

@@ -11,8 +11,8 @@ const STYLE: &str = "\
 color:var(--chart-ink);background:var(--chart-ground)}h1,h2{line-height:1.2}h2{margin-top:2.5rem;border-top:1px solid \
 var(--chart-grid);padding-top:1.5rem}table{border-collapse:collapse;width:100%;font-size:.9rem}th,td{text-align:left;\
 vertical-align:top;padding:.35rem .6rem;border-bottom:1px solid var(--chart-grid)}.wide{overflow-x:auto}\
-.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:1rem;margin:1rem 0}\
-figure{margin:0}figcaption{font-weight:600}svg{width:100%;height:auto}.word{font-weight:600;white-space:nowrap}.held{color:var(--chart-normal)}\
+.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));gap:1rem;margin:1rem 0}\
+figure{margin:0;max-width:36rem}svg{width:100%;height:auto}.word{font-weight:600;white-space:nowrap}.held{color:var(--chart-normal)}\
 .failed{color:var(--chart-failed)}.nothing{color:var(--chart-abandoned)}ul{margin:.2rem 0;padding-left:1.2rem}\
 a{color:var(--chart-first)}nav ul{columns:2 18rem;list-style:none;padding:0}\
 @media print{body{max-width:none;padding:0;font-size:11pt}h2{break-before:page}tr,figure{break-inside:avoid}nav{display:none}}";
@@ -25,7 +25,7 @@ pub fn html(report: &Report) -> String {
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width,initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\">\
          <title>Drill of {policy}</title><style>{COLOURS}{STYLE}</style></head><body><main>\
-         <h1>Drill of {policy}</h1><p class=\"word {class}\">{words}</p><p>Seed {seed}.</p>",
+         <h1>Drill of {policy}</h1><p class=\"word {class}\">{words}</p><p>Chance was drawn from seed {seed}.</p>",
         policy = escaped(&report.policy),
         class = verdict.0,
         words = verdict.1,
@@ -63,8 +63,8 @@ fn section(page: &mut String, drill: &DrillReport, number: usize) {
         drill.requests,
         drill.took_s
     );
-    for (title, plot) in plots(drill, &format!("drill-{number}")) {
-        let _infallible = write!(page, "<figure><figcaption>{title}</figcaption>{}</figure>", plot.as_str());
+    for plot in plots(drill, &format!("drill-{number}")) {
+        let _infallible = write!(page, "<figure>{}</figure>", plot.as_str());
     }
     page.push_str("</div><div class=\"wide\"><table><thead><tr><th scope=\"col\">Result</th><th scope=\"col\">Check</th>\
                    <th scope=\"col\">What had to hold</th><th scope=\"col\">Looked at</th></tr></thead><tbody>");

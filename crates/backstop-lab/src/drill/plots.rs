@@ -5,11 +5,10 @@ use backstop_chart::{Band, Clock, Frame, Hue, Layer, Line, Scale, Span, Svg, lin
 use super::{Bin, DrillReport};
 
 /// The pictures of one drill. `id` tells those of one page apart.
-pub(crate) fn plots(drill: &DrillReport, id: &str) -> Vec<(&'static str, Svg)> {
-    let mut plots =
-        vec![(SHARES, shares(drill, id)), (LATENCY, latency(drill, id)), (CALLS, calls(drill, id))];
+pub(crate) fn plots(drill: &DrillReport, id: &str) -> Vec<Svg> {
+    let mut plots = vec![shares(drill, id), latency(drill, id), calls(drill, id)];
     if drill.bins.iter().any(|bin| bin.oldest_s.is_some()) {
-        plots.push((AGES, ages(drill, id)));
+        plots.push(ages(drill, id));
     }
     plots
 }

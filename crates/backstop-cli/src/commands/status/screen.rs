@@ -107,7 +107,7 @@ fn head(view: &View, size: Size) -> Vec<Line> {
             format!("{:<16} no request in the last 10 s", one.name)
         } else {
             format!(
-                "{:<16} {:>3} % completed  {:>3} % reduced  {:>3} % not completed in the last 10 s",
+                "{:<16} {:>3} % completed  {:>3} % reduced  {:>3} % not completed (10 s)",
                 one.name,
                 last.percent(last.normal),
                 last.percent(last.fallback),

@@ -117,7 +117,7 @@ impl Wallet {
             sleep(LOOKS_EVERY).await;
             let looked = timeout(PATIENCE, client::get(server, place, &[CREDENTIAL])).await;
             if let Ok(Ok(answer)) = looked {
-                self.knows(key, standing(&answer));
+                self.tells(key, &answer);
             }
         }
     }
@@ -126,7 +126,10 @@ impl Wallet {
     fn heard(&self, key: &str, answer: &Heard) -> Option<String> {
         let status = answer.as_ref().map(Response::status);
         self.change(key, |payment| payment.heard.push(status));
-        self.knows(key, answer.as_ref().map_or(Standing::Unknown, standing));
+        match answer {
+            Some(answer) => self.tells(key, answer),
+            None => self.knows(key, Standing::Unknown),
+        }
         answer
             .as_ref()?
             .header("location")
@@ -143,6 +146,13 @@ impl Wallet {
         while pockets.last.len() > PAYMENTS_MAX {
             let first_well = pockets.last.iter().position(|payment| !payment.was_lost()).unwrap_or(0);
             pockets.last.remove(first_well);
+        }
+    }
+
+    /// What an answer tells of a payment. A refusal tells that this request went no further, and nothing of an earlier one.
+    fn tells(&self, key: &str, answer: &Response) {
+        if !is_refusal(answer) || self.state(key) == Some(Standing::Asked) {
+            self.knows(key, standing(answer));
         }
     }
 
@@ -196,7 +206,41 @@ fn standing(answer: &Response) -> Standing {
         (200..300, Some("succeeded"), _) | (_, _, "succeeded") => Standing::Paid,
         (_, _, "dispatching" | "in_verification" | "unknown" | "needs_attention") => Standing::InVerification,
         (_, _, "not_executed" | "failed") => Standing::NotSent,
-        (503, ..) if answer.mark().is_ok_and(|mark| mark.is_some()) => Standing::NotSent,
+        _ if is_refusal(answer) => Standing::NotSent,
         _ => Standing::Unknown,
+    }
+}
+
+/// Whether a gateway says that it passed nothing on.
+fn is_refusal(answer: &Response) -> bool {
+    answer.status() == 503 && answer.mark().is_ok_and(|mark| mark.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backstop_lab::origin::{Answer, Origin};
+
+    async fn refusal() -> Response {
+        let origin = Origin::start().await.unwrap();
+        origin.default(Answer::new(503).header("Backstop", "rejected;source=none;reason=authorizer"));
+        client::get(origin.addr(), "/", &[]).await.unwrap()
+    }
+
+    /// Login breaks while the status of a lost payment is asked for: whoever is refused to look knows as much as before.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_refusal_says_nothing_of_an_earlier_request() {
+        let refusal = refusal().await;
+        assert!(is_refusal(&refusal), "{refusal:?}");
+        let wallet = Wallet::default();
+        wallet.want("first");
+        wallet.tells("first", &refusal);
+        assert_eq!(wallet.state("first"), Some(Standing::NotSent));
+        for known in [Standing::InVerification, Standing::Unknown] {
+            wallet.want("later");
+            wallet.knows("later", known);
+            wallet.tells("later", &refusal);
+            assert_eq!(wallet.state("later"), Some(known));
+        }
     }
 }
