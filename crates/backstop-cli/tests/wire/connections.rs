@@ -100,7 +100,8 @@ fn a_lack_of_files_does_not_fill_the_log() {
         let mut failures = async |wanted: u64| {
             let mut count = 0.0;
             while count < wanted as f64 {
-                let text = admin.get("/metrics", &[]).await.unwrap().text();
+                let answer = admin.get("/metrics", &[]).await;
+                let text = answer.unwrap_or_else(|error| panic!("{error:?}: {:#?}", gateway.log())).text();
                 count = Metrics::parse(&text).sum("backstop_client_accept_failures_total", &[]);
             }
         };
