@@ -9,6 +9,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod apart;
 mod broken_policies;
 mod nginx;
 mod ready;

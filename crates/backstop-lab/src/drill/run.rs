@@ -1,6 +1,7 @@
 //! Plays one drill: proxies, a gateway between them and the load, faults, and what came of it.
 
 use std::{
+    hash::{BuildHasher as _, RandomState},
     path::PathBuf,
     sync::{
         Arc,
@@ -104,7 +105,7 @@ pub async fn run(
     let writes = if scenario.sandbox { Writes::PassOn } else { Writes::Withhold };
     let proxies =
         Proxies::start(&behind_proxies(facts), windows(scenario), writes, seed).map_err(RunError::Proxies)?;
-    let policy = between(facts, &proxies, &folder)?;
+    let policy = between(facts, &proxies, &folder, &namespace())?;
     let gateway = stage.start(policy.clone(), false).await.map_err(RunError::Stage)?;
     let patience = facts.routes().iter().map(|route| route.deadline).max().unwrap_or_default();
     proxies.begin();
@@ -168,9 +169,9 @@ async fn reachable(facts: &Facts) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The policy with a proxy in every place where it names an address, and nothing of this machine's but free ports and a folder of
-/// its own.
-fn between(facts: &Facts, proxies: &Proxies, folder: &Folder) -> Result<Loaded, RunError> {
+/// The policy with a proxy in every place where it names an address, keys of its own in shared caches, and nothing of this
+/// machine's but free ports and a folder of its own.
+fn between(facts: &Facts, proxies: &Proxies, folder: &Folder, namespace: &str) -> Result<Loaded, RunError> {
     let mut policy = facts.loaded().clone();
     let address =
         |socket: &std::net::SocketAddr| Address { host: socket.ip().to_string().into(), port: socket.port() };
@@ -185,6 +186,8 @@ fn between(facts: &Facts, proxies: &Proxies, folder: &Folder) -> Result<Loaded, 
     for (index, cache) in policy.caches.iter_mut().enumerate() {
         let own = proxies.addresses(dependencies + index).first().map(address);
         cache.address = own.ok_or_else(|| RunError::NotBehindProxy(cache.name.to_string()))?;
+        // What is kept there while things are broken on purpose may be wrong, and what is there already is not of this drill.
+        cache.prefix = format!("{namespace}:{}", cache.prefix).into();
     }
     let loopback = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
     policy.gateway.listen = vec![loopback];
@@ -197,6 +200,13 @@ fn between(facts: &Facts, proxies: &Proxies, folder: &Folder) -> Result<Loaded, 
     }
     policy.store.path = folder.0.to_string_lossy().into();
     Ok(policy)
+}
+
+/// What the keys of this run begin with in shared caches. Nobody else has it: two hashes that each begin with what the system gave
+/// as chance, so no other gateway and no other run, on whatever machine, reads or overwrites what stands under them.
+fn namespace() -> String {
+    let chance = || RandomState::new().hash_one((std::process::id(), std::time::SystemTime::now()));
+    format!("backstop-drill-{:016x}{:016x}", chance(), chance())
 }
 
 /// Starts the gateway anew on the same store, with a clock that is behind, and asks it.
