@@ -111,3 +111,26 @@ fn what_a_drill_keeps_in_a_shared_cache_is_nobody_elses() {
         assert_eq!(redis.say_bytes(&[b"EVAL", script, b"0"]), ":0");
     });
 }
+
+#[test]
+fn a_drill_leaves_no_line_and_no_span_where_production_is_watched() {
+    run(async {
+        let collector = backstop_lab::origin::Origin::start().await.expect("a collector");
+        let policy = include_str!("../../../../examples/shop.toml").replace("\"6s\"", "\"600ms\"");
+        let place = Place::new(2, &policy).await;
+        let policy = std::fs::read_to_string(place.folder.join("policy.toml")).expect("the policy");
+        let log = place.folder.join("access.log");
+        let watched =
+            format!("[gateway]\naccess_log = {{ format = \"json\", path = \"{}\" }}\n", log.display());
+        let traces = format!(
+            "\n[telemetry]\ntraces = {{ url = \"http://{}/v1/traces\", sample = \"100%\" }}\n",
+            collector.addr()
+        );
+        place.write("policy.toml", &format!("{}{traces}", policy.replacen("[gateway]\n", &watched, 1)));
+        let output = place.drill(&["--ready", "no-copy"]);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        assert_eq!(drills(&place.report(), "held"), ["no-copy"]);
+        assert_eq!(collector.connections_accepted(), 0);
+        assert!(!log.exists(), "{:?}", std::fs::read_to_string(&log));
+    });
+}

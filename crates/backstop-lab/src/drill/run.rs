@@ -192,8 +192,10 @@ fn between(facts: &Facts, proxies: &Proxies, folder: &Folder, namespace: &str) -
     let loopback = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
     policy.gateway.listen = vec![loopback];
     policy.gateway.admin = loopback;
-    // Nobody is called because of a rehearsal.
+    // Nobody is called or told because of a rehearsal: who reads these takes what is in them for what clients got.
     policy.gateway.webhook = None;
+    policy.gateway.traces = None;
+    policy.gateway.access_log = None;
     policy.gateway.mode = Mode::Enforce;
     for route in &mut policy.policy.routes {
         route.mode = Mode::Enforce;
