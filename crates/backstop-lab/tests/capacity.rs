@@ -6,8 +6,8 @@ use std::{sync::Arc, time::Duration};
 
 use backstop_engine::policy::DependencyId;
 use backstop_lab::{
-    drill::capacity::{Evidence, Knee, Search, Step, search},
-    origin::{Answer, Behaviour, Origin},
+    drill::capacity::{Evidence, Knee, Search, SearchError, Sign, Step, search},
+    origin::{Answer, Behaviour, Matcher, Origin},
 };
 use backstop_policy::{Code, FileSource, parse};
 use tokio::{sync::Semaphore, time::sleep};
@@ -154,4 +154,57 @@ fn evidence_is_read_by_the_policy_and_counts_for_no_other() {
         let other = POLICY.replace(from, to);
         assert_eq!(judged(&other, &digest), (false, vec![Code::EvidenceOfAnotherPolicy]), "{to}");
     }
+}
+
+/// What is not there costs nothing to answer, so that it is borne is no evidence.
+#[tokio::test]
+async fn answers_that_are_not_in_order_are_no_evidence() {
+    let origin = Origin::start().await.unwrap();
+    let request = |path: &str| Search {
+        target: origin.addr(),
+        path: path.to_owned(),
+        fields: Vec::new(),
+        from: 20,
+        to: 20,
+        baseline: 0,
+        step: Duration::from_millis(200),
+        connections: 10,
+    };
+    for status in [400, 404, 429, 500] {
+        origin.default(Answer::new(status).body("no"));
+        let mut steps = 0;
+        let refused = search(&request("/products/1"), |_| steps += 1).await.unwrap_err();
+        let said = refused.to_string();
+        assert!(matches!(refused, SearchError::NotInOrder { .. }), "{said}");
+        assert!(
+            said.contains(&format!("GET /products/1 with {status}")) && said.contains("--path"),
+            "{said}"
+        );
+        assert_eq!(steps, 0, "nothing is measured");
+    }
+    // The first look is in order, and what follows is not.
+    origin.default(Answer::new(404));
+    origin.on(Matcher::any(), Answer::new(302).times(1));
+    let found = search(&request("/products/1"), |_| {}).await.unwrap();
+    assert_eq!((found.borne, found.steps[0].sign), (None, Some(Sign::Errors)));
+}
+
+#[tokio::test]
+async fn a_path_that_is_none_is_refused_before_anything_is_asked() {
+    let origin = Origin::start().await.unwrap();
+    for path in ["", "products", "http://elsewhere/", "/a b", "/a\r\nX: y", "/a#b", "/\u{e9}"] {
+        let request = Search {
+            target: origin.addr(),
+            path: path.to_owned(),
+            fields: Vec::new(),
+            from: 1,
+            to: 1,
+            baseline: 0,
+            step: Duration::from_millis(200),
+            connections: 1,
+        };
+        let refused = search(&request, |_| {}).await.unwrap_err();
+        assert!(matches!(refused, SearchError::Path(_)), "{path:?}: {refused}");
+    }
+    assert_eq!(origin.connections_accepted(), 0);
 }

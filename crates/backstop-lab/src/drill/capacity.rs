@@ -9,7 +9,53 @@
 
 use std::time::Duration;
 
-use crate::load::{Kind, LoadError, Plan, Summary};
+use crate::{
+    client::{self, ClientError},
+    load::{Kind, LoadError, Plan, Summary},
+};
+
+/// Why nothing is measured.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// The path is none.
+    #[error(
+        "`{}` is no path: it begins with `/` and has neither spaces nor control characters nor `#`",
+        .0.escape_default()
+    )]
+    Path(String),
+    /// The first look got no answer.
+    #[error("{target} does not answer GET {path}: start it, or name the address at which it is")]
+    NoAnswer {
+        /// Where.
+        target: std::net::SocketAddr,
+        /// What was asked.
+        path: String,
+        /// What came instead.
+        #[source]
+        source: ClientError,
+    },
+    /// The first look got an answer that stands in for nothing.
+    #[error(
+        "{target} answers GET {path} with {what}, and only 2xx and 3xx show what it bears: name a `--path` that exists, and with \
+         `--header` what it needs"
+    )]
+    NotInOrder {
+        /// Where.
+        target: std::net::SocketAddr,
+        /// What was asked.
+        path: String,
+        /// What it answers.
+        what: String,
+    },
+    /// Load could not be sent.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+}
+
+/// Whether an answer is one that an alternative gives in order. A path that is not there costs nothing, and shows nothing.
+fn is_in_order(status: u16) -> bool {
+    (200..400).contains(&status)
+}
 
 /// What is measured and within which bounds.
 #[derive(Clone, Debug)]
@@ -80,8 +126,9 @@ const GROWTH: f64 = 1.5;
 /// Measures step by step, and tells of each.
 ///
 /// # Errors
-/// If load cannot be sent: the target is not loopback, say.
-pub async fn search(search: &Search, mut tell: impl FnMut(&Step)) -> Result<Knee, LoadError> {
+/// If the first look gets anything but an answer in order, or if load cannot be sent: the target is not loopback, say.
+pub async fn search(search: &Search, mut tell: impl FnMut(&Step)) -> Result<Knee, SearchError> {
+    first_look(search).await?;
     let mut knee = Knee { steps: Vec::new(), borne: None };
     let mut offered = search.from.max(1);
     loop {
@@ -101,10 +148,32 @@ pub async fn search(search: &Search, mut tell: impl FnMut(&Step)) -> Result<Knee
     }
 }
 
+/// Asks once before anything is measured.
+async fn first_look(search: &Search) -> Result<(), SearchError> {
+    let (target, path) = (search.target, search.path.clone());
+    if !path.starts_with('/') || path.bytes().any(|byte| !byte.is_ascii_graphic() || byte == b'#') {
+        return Err(SearchError::Path(path));
+    }
+    if !target.ip().is_loopback() {
+        return Err(LoadError::NotLoopback(target).into());
+    }
+    let fields: Vec<(&str, &str)> =
+        search.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    match client::get(target, &path, &fields).await {
+        Ok(answer) if is_in_order(answer.status()) && answer.is_complete() => Ok(()),
+        Ok(answer) => {
+            let cut = if answer.is_complete() { "" } else { " and not to its end" };
+            Err(SearchError::NotInOrder { target, path, what: format!("{}{cut}", answer.status()) })
+        }
+        Err(source) => Err(SearchError::NoAnswer { target, path, source }),
+    }
+}
+
 fn plan(search: &Search, offered: u64) -> Plan {
     let kind = |name: &str, weight: u64| {
         let weight = u32::try_from(weight).unwrap_or(u32::MAX);
-        let kind = Kind::new(name, "GET", &search.path).weight(weight).check(|answer| answer.status() < 500);
+        let kind =
+            Kind::new(name, "GET", &search.path).weight(weight).check(|answer| is_in_order(answer.status()));
         search.fields.iter().fold(kind, |kind, (name, value)| kind.header(name, value))
     };
     Plan::new(search.target, (offered + search.baseline) as f64, search.step)
