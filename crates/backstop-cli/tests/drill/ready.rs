@@ -93,3 +93,14 @@ fn the_list_says_what_concerns_whom() {
         assert!(place.services.iter().all(|service| service.count() == 0), "nothing is called");
     });
 }
+
+/// Its cache works and has everything that was asked for before: only what is new shows what the dependency does.
+#[test]
+fn a_broken_dependency_behind_a_working_cache_is_seen() {
+    run(async {
+        let redis = Redis::start();
+        let policy = include_str!("../../../../examples/reviews.toml");
+        let place = Place::new(1, &policy.replace("redis://127.0.0.1:6379", &redis.url())).await;
+        hold(&place, &["slow-dependency", "broken-answers"]);
+    });
+}

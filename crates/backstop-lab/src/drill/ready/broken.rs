@@ -7,9 +7,20 @@ use crate::proxy::{Fault, Moment};
 
 use super::{
     EDGE, WARM,
-    cast::{Cast, fail, first, longest_deadline, rate, upstreams, warm},
+    cast::{Cast, Part, fail, first, longest_deadline, rate, upstreams, warm},
     ms, while_broken,
 };
+
+/// Asks a route while its dependency is broken. What its cache has already shows nothing of that, so where there is one, others are
+/// asked for besides that nobody has asked for yet, each once.
+fn ask(cast: &Cast<'_>, scenario: &mut Scenario, part: &Part, per_second: f64, to: Duration) {
+    scenario.send(&part.asks, per_second, WARM, to);
+    if part.facts.cache.is_some() {
+        let count = (per_second * to.saturating_sub(WARM).as_secs_f64()).ceil() as usize;
+        let strangers = cast.strangers(scenario, part, "drill-broken", count);
+        scenario.send(&strangers, per_second, WARM, to);
+    }
+}
 
 /// Hangs, then is late by twice the deadline, then drips.
 pub(super) fn slow_dependency(cast: &mut Cast<'_>) -> Option<Scenario> {
@@ -26,7 +37,7 @@ pub(super) fn slow_dependency(cast: &mut Cast<'_>) -> Option<Scenario> {
         from += each;
     }
     for part in &parts {
-        scenario.send(&part.asks, rate(part, end).min(20.0), WARM, end);
+        ask(cast, &mut scenario, part, rate(part, end).min(20.0), end);
         let of = Selector::within(&[part.route], WARM + EDGE, while_broken(end));
         let promise = format!("`{}` does not wait for an answer that does not come", part.facts.name);
         // An answer that is not the dependency's shows that the fault was met.
@@ -61,7 +72,7 @@ pub(super) fn broken_answers(cast: &mut Cast<'_>) -> Option<Scenario> {
         from += each;
     }
     for part in &parts {
-        scenario.send(&part.asks, rate(part, from) * 2.0, WARM, from);
+        ask(cast, &mut scenario, part, rate(part, from) * 2.0, from);
         let of = Selector::within(&[part.route], WARM + EDGE, from);
         let promise = format!("`{}`: what is broken is not passed on as if it were whole", part.facts.name);
         let kinds = ["fallback", "rejected", "failed", "none"].map(str::to_owned).to_vec();
