@@ -234,3 +234,36 @@ async fn what_speaks_no_http_passes_too_and_is_refused_too() {
     assert_eq!(connection.get("/", &[]).await.unwrap_err().ending(), Some(Ending::Fin));
     assert_eq!(proxies.calls().iter().map(|call| call.fault).collect::<Vec<_>>(), [None, Some("hang_up")]);
 }
+
+/// What cannot be cut so that anybody could tell comes whole, and nobody is held to have met a fault.
+#[tokio::test]
+async fn an_answer_that_cannot_be_cut_is_whole_and_met_no_fault() {
+    let origin = upstream().await;
+    origin.on(Matcher::get("/none"), Answer::new(204));
+    origin.on(Matcher::get("/empty"), Answer::new(200).body(""));
+    origin.on(Matcher::get("/until-close"), Answer::new(200).framing(Framing::CloseDelimited).body(BODY));
+    let old = format!("HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n{BODY}");
+    origin.on(Matcher::get("/old"), Behaviour::raw(old, backstop_lab::origin::Then::Close));
+    let reset = Fault::Reset(Moment::AfterHead);
+    for (fault, path, body) in [
+        (Fault::Truncate, "/none", ""),
+        (Fault::Truncate, "/empty", ""),
+        (Fault::Truncate, "/until-close", BODY),
+        (Fault::Truncate, "/old", BODY),
+        (reset, "/none", ""),
+        (reset, "/empty", ""),
+        (Fault::Drip(Duration::from_millis(4)), "/none", ""),
+    ] {
+        let proxies = with(&origin, fault);
+        let answer = get(&proxies, path).await.unwrap();
+        assert_eq!((answer.text().as_str(), answer.is_complete()), (body, true), "{fault:?} {path}");
+        let call = ended(&proxies).await;
+        assert_eq!((call.fault, call.ended), (None, Ended::Whole), "{fault:?} {path}");
+    }
+    // A reset is heard by everybody, whatever ends the body.
+    let proxies = with(&origin, reset);
+    let answer = get(&proxies, "/until-close").await.unwrap();
+    assert_eq!(answer.completeness, Completeness::CutByReset);
+    let call = ended(&proxies).await;
+    assert_eq!((call.fault, call.ended), (Some("reset_after_head"), Ended::Broken));
+}

@@ -1,5 +1,7 @@
 //! The real gateway holds in every ready drill.
 
+use backstop_lab::origin::{Answer, Framing};
+
 use crate::services::{Place, drills, said};
 use crate::support::{Redis, run};
 
@@ -102,5 +104,23 @@ fn a_broken_dependency_behind_a_working_cache_is_seen() {
         let policy = include_str!("../../../../examples/reviews.toml");
         let place = Place::new(1, &policy.replace("redis://127.0.0.1:6379", &redis.url())).await;
         hold(&place, &["slow-dependency", "broken-answers"]);
+    });
+}
+
+/// Services whose answers have no body, or one that only the end of the connection ends: nothing of them can be cut.
+#[test]
+fn answers_that_cannot_be_cut_are_no_fault_of_the_gateway() {
+    run(async {
+        let shop = include_str!("../../../../examples/shop.toml");
+        let until_close =
+            Answer::new(200).header("Content-Type", "text/plain").framing(Framing::CloseDelimited);
+        let answers = [Answer::new(204), Answer::new(200).body(""), until_close.body("text ".repeat(20))];
+        for answer in answers {
+            let policy = shop.split("[route.").next().expect("its head").to_owned();
+            let route = "[route.rest.direct]\nmatch = \"*\"\ndependency = \"catalog\"\ndeadline = \"300ms\"\nin_flight = 40\n";
+            let place = Place::new(2, &format!("{policy}{route}")).await;
+            place.services[0].default(answer);
+            hold(&place, &["broken-answers"]);
+        }
     });
 }

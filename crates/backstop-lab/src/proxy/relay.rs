@@ -36,6 +36,23 @@ pub(crate) enum Shape {
     Aged(u32),
 }
 
+impl Shape {
+    /// Whether it can be done to an answer of this framing, so that the caller can tell.
+    fn befalls(self, framing: ResponseFraming) -> bool {
+        match self {
+            // There is nothing of which a part could be missing.
+            Self::Half(_) | Self::Drip(_)
+                if matches!(framing, ResponseFraming::None | ResponseFraming::ContentLength(0)) =>
+            {
+                false
+            }
+            // Where only the end of the connection ends the body, a short one is as whole as any.
+            Self::Half(End::Close) => framing != ResponseFraming::CloseDelimited,
+            _ => true,
+        }
+    }
+}
+
 /// Why an answer did not come to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Break {
@@ -89,10 +106,15 @@ pub(crate) async fn give(
         call.status = Some(head.status);
         call.age = Duration::from_secs(age.unwrap_or(0));
     });
+    let shape = match shape.befalls(framing) {
+        true => shape,
+        false => {
+            // What reaches the caller is whole, and nobody is to be held to have met a fault.
+            call.note(|call| call.fault = None);
+            Shape::Whole
+        }
+    };
     send(down, &shaped(&head, shape)).await?;
-    if let (Shape::Half(end), ResponseFraming::None | ResponseFraming::ContentLength(0)) = (shape, framing) {
-        return Err(Break::Cut(end));
-    }
     let mut body = Body::new(framing);
     while !body.is_over() {
         if given.bytes.is_empty() {
@@ -115,7 +137,13 @@ pub(crate) async fn give(
             Shape::Whole | Shape::Dated(_) | Shape::Aged(_) => send(down, &piece).await?,
         }
     }
-    call.note(|call| call.content = Some(body.hash.finish()));
+    call.note(|call| {
+        call.content = Some(body.hash.finish());
+        // A body that was to end early and had not a byte.
+        if matches!(shape, Shape::Half(_)) {
+            call.fault = None;
+        }
+    });
     let keeps = framing != ResponseFraming::CloseDelimited && !head.fields.lists("connection", "close");
     Ok(keeps && head.minor_version == 1)
 }
