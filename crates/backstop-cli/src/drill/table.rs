@@ -4,7 +4,7 @@ use backstop_lab::drill::{DrillReport, Report, Verdict};
 
 use super::Chosen;
 
-/// What each drill came to, and of those that failed what did not hold.
+/// What each drill came to, with what did not hold and what it expected and had nothing to look at.
 pub(crate) fn table(report: &Report, colour: bool) -> String {
     let mut text = String::new();
     let width = report.drills.iter().map(|drill| drill.name.len()).max().unwrap_or(0);
@@ -40,6 +40,10 @@ fn failures(text: &mut String, drill: &DrillReport) {
         for example in &finding.examples {
             text.push_str(&format!("      {example}\n"));
         }
+    }
+    let unseen = drill.findings.iter().filter(|finding| finding.verdict == Verdict::Nothing);
+    for finding in unseen.filter(|finding| finding.is_expected) {
+        text.push_str(&format!("    {}: {}; there was nothing to look at\n", finding.name, finding.promise));
     }
 }
 

@@ -89,3 +89,17 @@ fn a_drill_file_is_refused_with_line_and_column() {
         assert!(said.contains("drill.toml:5:14") && said.contains("did you mean `catalog`?"), "{said}");
     });
 }
+
+#[test]
+fn an_expectation_without_anything_to_look_at_is_told_and_fails() {
+    run(async {
+        let place = Place::new(2, include_str!("../../../../examples/shop.toml")).await;
+        let text = "duration = \"500ms\"\nload = [{ request = \"GET /products/1\" }]\n\n[[expect]]\nroute = \"recommendations\"\noutcome = \"normal\"\n";
+        place.write("drill.toml", text);
+        let output = place.drill(&["drill.toml"]);
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("FAILED") && said.contains("there was nothing to look at"), "{said}");
+        assert_eq!(place.report()["held"], false);
+    });
+}

@@ -291,6 +291,10 @@ fn calls(
     let is_cache = view.facts.upstreams().get(upstream).is_some_and(|upstream| upstream.is_cache);
     let own =
         view.calls.iter().filter(|call| call.upstream == upstream && (is_cache || call.marker.is_some()));
+    // Where no request was under way, none could have called.
+    if !view.samples.iter().any(|sample| sample.sent < to && sample.done >= from) {
+        return finding;
+    }
     let own: Vec<_> = own.filter(|call| from <= call.began && call.began < to).collect();
     let moments: Vec<Duration> = own.iter().map(|call| call.began).collect();
     if let Some(most) = per_second {

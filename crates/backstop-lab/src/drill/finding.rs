@@ -29,6 +29,9 @@ pub struct Finding {
     pub failed: u64,
     /// The first of those, in words.
     pub examples: Vec<String>,
+    /// Whether it is what this drill expects, and no promise that is held in every drill.
+    #[serde(skip)]
+    pub is_expected: bool,
 }
 
 /// Most examples that are kept.
@@ -46,6 +49,7 @@ impl Finding {
             checked: 0,
             failed: 0,
             examples: Vec::new(),
+            is_expected: false,
         }
     }
 
@@ -63,6 +67,18 @@ impl Finding {
                 }
             }
         }
+    }
+
+    /// The same of what a drill expects. If it `must` have looked and did not, it has not held.
+    #[must_use]
+    pub fn expected(mut self, must: bool) -> Self {
+        self.is_expected = true;
+        if must && self.verdict == Verdict::Nothing {
+            self.verdict = Verdict::Failed;
+            self.examples
+                .push("there was nothing to look at: no answer was of this route, kind and time".to_owned());
+        }
+        self
     }
 
     /// Looks once, and says how it did not hold only then.

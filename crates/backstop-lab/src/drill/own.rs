@@ -61,6 +61,7 @@ pub fn scenario(facts: &Facts, name: &str, settings: &DrillSettings) -> Result<S
     let mut scenario = Scenario::new(name, "what the drill file says");
     scenario.sandbox = settings.sandbox;
     scenario.duration = settings.duration;
+    scenario.must_look = true;
     for load in &settings.load {
         let asks = scenario.ask(asks(facts, load, settings.sandbox)?);
         scenario.send(&asks, load.per_second, std::time::Duration::ZERO, settings.duration);

@@ -133,7 +133,8 @@ pub async fn run(
     let windows = &scenario.windows;
     let view = View::new(facts, &scenario.asks, &loaded.samples, &calls, windows);
     let mut findings = derived::all(&view);
-    findings.extend(scenario.expects.iter().map(|expect: &Expect| expect.judge(&view)));
+    let judge = |expect: &Expect| expect.judge(&view).expected(scenario.must_look);
+    findings.extend(scenario.expects.iter().map(judge));
     if loaded.unsent > 0 {
         let mut finding = Finding::new("sent", "every request is sent at its moment");
         finding.look(Some(format!("{} were not: too many were under way", loaded.unsent)));

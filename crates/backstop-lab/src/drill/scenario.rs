@@ -30,6 +30,9 @@ pub struct Scenario {
     pub restart: Vec<usize>,
     /// Whether writes reach the dependencies.
     pub sandbox: bool,
+    /// Whether an expectation that had nothing to look at has not held: it is an operator's own, and a slip in it must not look like
+    /// a promise that was kept.
+    pub must_look: bool,
 }
 
 /// One request that is sent.

@@ -90,3 +90,26 @@ async fn what_cannot_be_reached_is_told_first() {
     let refused = run(&world.facts, &scenario, &StandIn::new(None), 1, &mut |_| {}).await.unwrap_err();
     assert!(matches!(&refused, RunError::Unreachable { name, .. } if name == "catalog"), "{refused}");
 }
+
+/// A slip in an expectation must not look like a promise that was kept.
+#[tokio::test]
+async fn an_expectation_that_looked_at_nothing_has_not_held() {
+    let world = World::new().await;
+    for expect in [
+        "route = \"stock\"\noutcome = \"normal\"",
+        "from = \"30s\"\noutcome = \"normal\"",
+        "route = \"stock\"\nlatency = \"300ms\"",
+        "from = \"30s\"\ndependency = \"catalog\"\ncalls = 0",
+        "max_age = \"600ms\"",
+    ] {
+        let file = format!(
+            "duration = \"300ms\"\nload = [{{ request = \"GET /products/1\", rate = \"20/s\" }}]\n[[expect]]\n{expect}\n"
+        );
+        let settings = backstop_policy::parse_drill(&file, "drill.toml", world.facts.loaded()).unwrap();
+        let scenario = own::scenario(&world.facts, "drill.toml", &settings).unwrap();
+        let report = world.play(&scenario, None).await;
+        assert_eq!(report.verdict, Verdict::Failed, "{expect}");
+        assert_eq!(failed(&report).len(), 1, "{expect}: {}", words(&report));
+        assert!(words(&report).contains("nothing to look at"), "{expect}: {}", words(&report));
+    }
+}
