@@ -9,6 +9,8 @@ pub(crate) enum Exit {
     Failure,
     /// The command could not do its work: 2.
     Error,
+    /// A signal ended it, which is no finding of any kind: 128 and its number, as a shell has it.
+    Signal(u8),
 }
 
 impl From<Exit> for std::process::ExitCode {
@@ -17,6 +19,7 @@ impl From<Exit> for std::process::ExitCode {
             Exit::Success => 0,
             Exit::Failure => 1,
             Exit::Error => 2,
+            Exit::Signal(number) => number.saturating_add(128),
         })
     }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use backstop_lab::drill::{self as lab, Facts, Report, RunError, Verdict};
 use backstop_policy::DrillSettings;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::{Drill, DrillCommand};
 use crate::drill::{InProcess, Watch, choose, list, table};
@@ -58,13 +59,31 @@ fn play(arguments: &Drill, printer: Printer) -> Result<Exit, Failed> {
     let (count, seconds) = (chosen.scenarios.len(), chosen.duration().as_secs_f64());
     printer.note(format_args!("{count} drills, about {seconds:.0} s and what starting takes"));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let (mut interrupt, mut terminate) = {
+        let _context = runtime.enter();
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
+    };
     let mut reports = Vec::new();
     for scenario in &chosen.scenarios {
         let mut watch = Watch::new(scenario, printer);
         let mut tell = |progress: lab::Progress| watch.tell(&progress);
-        let report = runtime.block_on(lab::run(&facts, scenario, &InProcess, arguments.seed, &mut tell));
+        let played = runtime.block_on(async {
+            tokio::select! {
+                biased;
+                _ = interrupt.recv() => Err(2),
+                _ = terminate.recv() => Err(15),
+                report = lab::run(&facts, scenario, &InProcess, arguments.seed, &mut tell) => Ok(report),
+            }
+        });
         watch.end();
-        reports.push(report?);
+        match played {
+            Ok(report) => reports.push(report?),
+            Err(number) => {
+                // Its folder is gone already, and nobody waits for a gateway that nobody asks any more.
+                runtime.shutdown_background();
+                return Ok(Exit::Signal(number));
+            }
+        }
     }
     let report = Report::new(&path.to_string_lossy(), arguments.seed, reports, chosen.skipped);
     printer.raw(&table(&report, printer.colour()));

@@ -90,6 +90,43 @@ fn a_drill_file_is_refused_with_line_and_column() {
     });
 }
 
+/// Given up by a signal it leaves nothing behind, and what another one left behind is in nobody's way.
+#[test]
+fn a_drill_that_is_given_up_leaves_no_folder() {
+    run(async {
+        let place = Place::new(2, include_str!("../../../../examples/shop.toml")).await;
+        let temporary = place.folder.join("temporary");
+        std::fs::create_dir_all(&temporary).expect("a folder");
+        let left = || std::fs::read_dir(&temporary).expect("the folder").count();
+        for (signal, code) in [("INT", 130), ("TERM", 143)] {
+            let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_backstop"))
+                .current_dir(&place.folder)
+                .args(["drill", "policy.toml", "--ready", "age-limit"])
+                .env("TMPDIR", &temporary)
+                .stdout(std::process::Stdio::null())
+                .stderr(std::process::Stdio::null())
+                .spawn()
+                .expect("it starts");
+            // Until its gateway has been asked: then everything is there that could be left behind.
+            let asked = || place.services.iter().map(|service| service.count()).sum::<u64>();
+            let before = asked();
+            let began = std::time::Instant::now();
+            while asked() == before {
+                assert!(began.elapsed() < crate::support::BOUND, "nothing is asked");
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+            assert_eq!(left(), 1);
+            let sent = std::process::Command::new("kill")
+                .args([&format!("-{signal}"), &child.id().to_string()])
+                .status();
+            assert!(sent.expect("kill").success());
+            let ended = child.wait().expect("it ends");
+            assert_eq!(ended.code(), Some(code), "{signal}");
+            assert_eq!(left(), 0, "{signal}");
+        }
+    });
+}
+
 #[test]
 fn an_expectation_without_anything_to_look_at_is_told_and_fails() {
     run(async {

@@ -3,15 +3,12 @@
 use std::{
     hash::{BuildHasher as _, RandomState},
     path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
     time::Duration,
 };
 
 use backstop_engine::policy::Mode;
 use backstop_policy::{Address, Loaded};
+use tempfile::TempDir;
 use tokio::{
     net::TcpStream,
     sync::mpsc,
@@ -59,9 +56,9 @@ pub enum RunError {
     #[error("requests could not be sent")]
     Load(#[source] std::io::Error),
     /// The temporary folder could not be made.
-    #[error("cannot make the temporary folder {path}")]
+    #[error("cannot make a temporary folder in {path}")]
     Folder {
-        /// Which.
+        /// Where.
         path: PathBuf,
         /// What came instead.
         #[source]
@@ -201,7 +198,7 @@ fn between(facts: &Facts, proxies: &Proxies, folder: &Folder, namespace: &str) -
     for route in &mut policy.policy.routes {
         route.mode = Mode::Enforce;
     }
-    policy.store.path = folder.0.to_string_lossy().into();
+    policy.store.path = folder.path().to_string_lossy().into();
     Ok(policy)
 }
 
@@ -284,23 +281,36 @@ fn now(scenario: &Scenario, facts: &Facts, elapsed: Duration, answers: [u64; 4])
 
 /// A folder of this drill alone, which goes with it.
 #[derive(Debug)]
-struct Folder(PathBuf);
+struct Folder(Option<TempDir>);
 
-static FOLDERS: AtomicU64 = AtomicU64::new(0);
+/// How often what could not be removed is tried again, and after what pause.
+const REMOVALS: u32 = 20;
+const BETWEEN_REMOVALS: Duration = Duration::from_millis(10);
 
 impl Folder {
-    fn make() -> Result<Arc<Self>, RunError> {
-        let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("backstop-drill-{}-{number}", std::process::id()));
-        match std::fs::create_dir(&path) {
-            Ok(()) => Ok(Arc::new(Self(path))),
-            Err(source) => Err(RunError::Folder { path, source }),
-        }
+    /// One whose name nobody has: what a drill left behind that was killed is in nobody's way.
+    fn make() -> Result<Self, RunError> {
+        let made = tempfile::Builder::new().prefix("backstop-drill-").tempdir();
+        let failed = |source| RunError::Folder { path: std::env::temp_dir(), source };
+        made.map(|folder| Self(Some(folder))).map_err(failed)
+    }
+
+    fn path(&self) -> &std::path::Path {
+        self.0.as_ref().map_or(std::path::Path::new(""), TempDir::path)
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _gone_already = std::fs::remove_dir_all(&self.0);
+        let Some(folder) = self.0.take() else { return };
+        let path = folder.keep();
+        // A gateway that was not waited for, because the drill was given up, may write while its files are removed.
+        for _ in 0..REMOVALS {
+            let removed = std::fs::remove_dir_all(&path);
+            if removed.is_ok() || !path.exists() {
+                return;
+            }
+            std::thread::sleep(BETWEEN_REMOVALS);
+        }
     }
 }
