@@ -13,6 +13,7 @@
 //!   started for it, on loopback.
 //! * A gateway whose every dependency is not behind a proxy is not started.
 //! * Without a sandbox, no request that may write leaves a proxy, and no route with effects is called.
+//! * What its gateway keeps in a shared cache stands under keys of that run alone.
 //!
 //! What starts a gateway is not known here: that is the [`Stage`]'s, so that a drill can be played against one that is broken on
 //! purpose.
@@ -22,6 +23,7 @@ pub mod capacity;
 pub mod derived;
 mod expect;
 mod facts;
+mod find;
 mod finding;
 mod html;
 mod junit;

@@ -5,8 +5,9 @@ use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
 };
 
+use backstop::canonical;
 use backstop_engine::policy::effect::KeySource;
-use backstop_policy::{HostPattern, MatchRule, Method, Segment};
+use backstop_policy::{HostPattern, MatchRule, Method, RouteSettings, Segment};
 
 use crate::proxy::Writes;
 
@@ -67,7 +68,8 @@ impl Ask {
 
 fn key(facts: &Facts, route: usize, target: &str, fields: &[(String, String)]) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (route, target).hash(&mut hasher);
+    // As the gateway tells copies apart: by the spelling of path and query, and of the host.
+    (route, &*canonical::escapes(target), canonical::host(host(fields))).hash(&mut hasher);
     let value = |name: &str| {
         fields.iter().find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     };
@@ -83,6 +85,24 @@ fn key(facts: &Facts, route: usize, target: &str, fields: &[(String, String)]) -
     negotiated.hash(&mut hasher);
     value("authorization").hash(&mut hasher);
     hasher.finish()
+}
+
+/// The host that a request is for. One that names none goes to the gateway's own address, which is of loopback.
+pub(crate) fn host(fields: &[(String, String)]) -> &str {
+    let named = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
+    named.map_or("127.0.0.1", |(_, value)| value.as_str())
+}
+
+/// Hosts that a route answers for: `None` stands for whatever the request has anyway.
+fn hosts(settings: &RouteSettings) -> Vec<Option<String>> {
+    if settings.hosts.is_empty() {
+        return vec![None];
+    }
+    let of = |pattern: &HostPattern| match pattern {
+        HostPattern::Exact(name) => name.to_string(),
+        HostPattern::Suffix(suffix) => format!("drill{suffix}"),
+    };
+    settings.hosts.iter().map(|pattern| Some(of(pattern))).collect()
 }
 
 /// What stands for the parameters of paths, and the fields that every request carries.
@@ -111,17 +131,19 @@ impl Samples {
         }
         let Some(settings) = facts.loaded().routes.get(route) else { return Vec::new() };
         let mut asks = Vec::new();
-        let host = settings.hosts.iter().find_map(|host| match host {
-            HostPattern::Exact(name) => Some(name.to_string()),
-            HostPattern::Suffix(_) => None,
-        });
         for (method, rule) in settings.matches.iter().filter_map(|rule| Some((method(rule, wanted)?, rule))) {
             for target in self.targets(rule) {
-                for mut fields in self.fields(facts, route) {
-                    fields.extend(host.iter().map(|host| ("host".to_owned(), host.clone())));
-                    if facts.find(method, &target) == Some(route) {
-                        asks.push(Ask::new(facts, route, method, &target, fields));
-                    }
+                for fields in self.fields(facts, route) {
+                    let has_host = fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("host"));
+                    let hosts = if has_host { vec![None] } else { hosts(settings) };
+                    // The first of its hosts on which nobody else answers this.
+                    let mut with = hosts.into_iter().map(|name| {
+                        let mut fields = fields.clone();
+                        fields.extend(name.map(|name| ("host".to_owned(), name)));
+                        fields
+                    });
+                    let own = with.find(|fields| facts.find(host(fields), method, &target) == Some(route));
+                    asks.extend(own.map(|fields| Ask::new(facts, route, method, &target, fields)));
                 }
             }
         }

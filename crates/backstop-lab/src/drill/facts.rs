@@ -3,9 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use backstop_engine::policy::{KeyPart, Otherwise, Policy, Route, RouteClass, StatusSet, UnavailableStatus};
-use backstop_policy::{
-    AuthorizerKind, AuthorizerSettings, Loaded, MatchRule, Method, RouteSettings, Segment,
-};
+use backstop_policy::{AuthorizerKind, AuthorizerSettings, Loaded, RouteSettings};
 
 use crate::proxy;
 
@@ -149,41 +147,11 @@ impl Facts {
         }
     }
 
-    /// The route for a request, by the policy's own rule: the most specific wins.
+    /// The route for a request with this `Host`, found as the gateway finds it ([`super::find`]).
     #[must_use]
-    pub fn find(&self, method: &str, target: &str) -> Option<usize> {
-        let path = target.split('?').next().unwrap_or_default();
-        let rules = self.loaded.routes.iter().enumerate().flat_map(|(index, route)| {
-            route.matches.iter().filter_map(move |rule| Some((rank(rule, method, path)?, index)))
-        });
-        rules.min().map(|(_, index)| index)
+    pub fn find(&self, host: &str, method: &str, target: &str) -> Option<usize> {
+        super::find::find(&self.loaded.routes, host, method, target)
     }
-}
-
-/// How open a rule is that matches; less is more specific. `None` if it does not match.
-fn rank(rule: &MatchRule, method: &str, path: &str) -> Option<(Vec<u8>, u8)> {
-    let of_method = match &rule.method {
-        Method::Any => 2,
-        Method::Named(name) if **name == *method => 0,
-        Method::Named(name) if &**name == "GET" && method == "HEAD" => 1,
-        Method::Named(_) => return None,
-    };
-    let mut parts = path.strip_prefix('/').filter(|rest| !rest.is_empty()).map(|rest| rest.split('/'));
-    let mut open = Vec::new();
-    for segment in &rule.template.segments {
-        if matches!(segment, Segment::Rest(_)) {
-            open.push(2);
-            return Some((open, of_method));
-        }
-        let part = parts.as_mut().and_then(Iterator::next)?;
-        match segment {
-            Segment::Literal(text) if **text == *part => open.push(0),
-            Segment::Parameter(_) if !part.is_empty() => open.push(1),
-            _ => return None,
-        }
-    }
-    let is_over = parts.is_none_or(|mut parts| parts.next().is_none());
-    is_over.then_some((open, of_method))
 }
 
 fn route(settings: &RouteSettings, rules: &Route, loaded: &Loaded, dependencies: usize) -> RouteFacts {

@@ -4,7 +4,7 @@ use backstop_policy::{DrillExpect, DrillFault, DrillFaultKind, DrillLoad, DrillS
 
 use crate::proxy::{Fault, Moment, Window};
 
-use super::{Ask, Expect, Facts, Kind, Samples, Scenario, Selector};
+use super::{Ask, Expect, Facts, Kind, Samples, Scenario, Selector, ask::host};
 
 /// A drill file asks what cannot be asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,12 +29,14 @@ fn asks(facts: &Facts, load: &DrillLoad, sandbox: bool) -> Result<Vec<Ask>, Impo
     for number in 1..=keys {
         let target = load.target.replace("{key}", &number.to_string());
         let request = format!("{} {target}", load.method);
-        let route = facts.find(&load.method, &target).ok_or_else(|| Impossible::NoRoute(request.clone()))?;
+        let fields: Vec<(String, String)> =
+            load.headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        let route = facts.find(host(&fields), &load.method, &target);
+        let route = route.ok_or_else(|| Impossible::NoRoute(request.clone()))?;
         let facts_of = facts.routes().get(route);
         if let Some(effect) = facts_of.filter(|route| route.has_effects() && !sandbox) {
             return Err(Impossible::Effect { request, route: effect.name.to_string() });
         }
-        let fields = load.headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         let body = load.body.to_string();
         asks.push(Ask { body, ..Ask::new(facts, route, &load.method, &target, fields) });
     }

@@ -7,5 +7,6 @@
 
 mod mutations;
 mod own;
+mod routes;
 mod standin;
 mod world;

@@ -137,7 +137,11 @@ impl Gateway {
 
     async fn answer(&self, request: &Request) -> Answer {
         let begun = Instant::now();
-        let Some(index) = self.facts.find(&request.method, &request.target) else { return Answer::new(404) };
+        let Some(index) =
+            self.facts.find(request.header("host").unwrap_or_default(), &request.method, &request.target)
+        else {
+            return Answer::new(404);
+        };
         let Some(route) = self.facts.routes().get(index) else { return Answer::new(404) };
         let most = if self.has(Flaw::NoLimit) { u32::MAX } else { route.in_flight };
         let Some(_place) = self.gates.place(&format!("route {}", route.name), most) else {
