@@ -90,6 +90,23 @@ fn a_drill_file_is_refused_with_line_and_column() {
     });
 }
 
+#[test]
+fn an_effect_is_not_called_by_another_spelling_of_its_path() {
+    run(async {
+        let payments = Payments::start().await.expect("a service");
+        let place = shop(&payments).await;
+        place.write(
+            "drill.toml",
+            "duration = \"1s\"\nload = [{ request = \"POST /%70ayments\", body = '{\"amount\":5}' }]\n",
+        );
+        let output = place.drill(&["drill.toml"]);
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("`pay`, which has effects"), "{said}");
+        assert_eq!(payments.counts().forwards_in_all(), 0, "nothing came");
+    });
+}
+
 /// Given up by a signal it leaves nothing behind, and what another one left behind is in nobody's way.
 #[test]
 fn a_drill_that_is_given_up_leaves_no_folder() {

@@ -2,7 +2,7 @@
 //!
 //! A drill judges each answer by its route's rules, and calls no route with effects: so it must never take a request for another route's
 //! than the gateway does. An exact host goes before a wildcard, the longest one first, and that before none; then, segment by
-//! segment, a literal before a parameter before a rest; then a named method before any. Hosts are compared in their one
+//! segment, a literal before a parameter before a rest; then a named method before any. Hosts and paths are compared in their one
 //! spelling ([`canonical`]), on both sides.
 
 use backstop::canonical;
@@ -10,7 +10,7 @@ use backstop_policy::{HostPattern, MatchRule, Method, RouteSettings, Segment};
 
 /// The place of the route among these.
 pub(crate) fn find(routes: &[RouteSettings], host: &str, method: &str, target: &str) -> Option<usize> {
-    let path = target.split('?').next().unwrap_or_default();
+    let path = canonical::escapes(target.split('?').next().unwrap_or_default());
     let host = canonical::host(host);
     let host = canonical::without_port(&host).0;
     let rules = routes.iter().enumerate().flat_map(|(index, route)| {
@@ -20,7 +20,7 @@ pub(crate) fn find(routes: &[RouteSettings], host: &str, method: &str, target: &
     });
     let ranked = rules.filter_map(|(of_host, route, rule, index)| {
         let of_method = of_method(route, rule, method)?;
-        Some((of_host, open(rule, path)?, of_method, index))
+        Some((of_host, open(rule, &path)?, of_method, index))
     });
     ranked.min().map(|(.., index)| index)
 }
@@ -66,7 +66,7 @@ fn open(rule: &MatchRule, path: &str) -> Option<Vec<u8>> {
                 open.push(2);
                 return Some(open);
             }
-            Segment::Literal(text) if **text == *part => open.push(0),
+            Segment::Literal(text) if canonical::escapes(text) == part => open.push(0),
             Segment::Parameter(_) if !part.is_empty() => open.push(1),
             Segment::Literal(_) | Segment::Parameter(_) => return None,
         }

@@ -1,6 +1,6 @@
 //! Which route a request is for, and which requests may share a copy: as the gateway has it.
 
-use backstop_lab::drill::{Facts, Samples};
+use backstop_lab::drill::{Facts, Samples, own};
 
 use crate::world::policy;
 
@@ -98,5 +98,31 @@ fn every_route_is_asked_on_a_host_of_its_own() {
             let host = ask.fields.iter().find(|(name, _)| name == "host").map(|(_, host)| host.as_str());
             assert_eq!(facts.find(host.unwrap(), "GET", &ask.target), Some(route), "{ask:?}");
         }
+    }
+}
+
+#[test]
+fn a_route_is_found_by_the_one_spelling_of_a_path() {
+    let facts = facts();
+    let found = |target: &str| name(&facts, "a.example", "GET", target);
+    assert_eq!(found("/%74hings/1").as_deref(), Some("mine"));
+    assert_eq!(found("/t%68ings/1?a=/x").as_deref(), Some("mine"));
+    assert_eq!(found("/things%2F1"), None, "an encoded slash is none");
+    assert_eq!(found("/files/").as_deref(), Some("files"), "a rest may be empty");
+    assert_eq!(found("/files"), None, "and its slash may not be missing");
+}
+
+/// However its path is written, a route with effects is not called without a sandbox.
+#[test]
+fn an_effect_is_known_however_its_path_is_written() {
+    let facts = Facts::new(policy(include_str!("../../../../examples/payments.toml")));
+    for target in ["/payments", "/%70ayments", "/paymen%74s?a=b", "/%70%61yments"] {
+        let file = format!("duration = \"1s\"\nload = [{{ request = \"POST {target}\" }}]");
+        let settings = backstop_policy::parse_drill(&file, "drill.toml", facts.loaded()).unwrap();
+        let refused = own::scenario(&facts, "drill.toml", &settings).unwrap_err();
+        assert!(
+            matches!(&refused, own::Impossible::Effect { route, .. } if route == "pay"),
+            "{target}: {refused}"
+        );
     }
 }
