@@ -5,9 +5,10 @@ use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
 };
 
-use backstop::canonical;
+use backstop::{canonical, language};
 use backstop_engine::policy::effect::KeySource;
 use backstop_policy::{HostPattern, MatchRule, Method, RouteSettings, Segment};
+use http::{HeaderMap, HeaderValue, header::ACCEPT_LANGUAGE};
 
 use crate::proxy::Writes;
 
@@ -78,13 +79,19 @@ fn key(facts: &Facts, route: usize, target: &str, fields: &[(String, String)]) -
         (name, value(name)).hash(&mut hasher);
     }
     let languages = rules.class.read().map_or(&[][..], |read| &read.languages);
-    let wanted = value("accept-language").unwrap_or_default();
-    let first = wanted.split([',', ';']).next().unwrap_or_default().trim();
-    let primary = |tag: &str| tag.split('-').next().unwrap_or_default().to_ascii_lowercase();
-    let negotiated = languages.iter().find(|tag| primary(tag) == primary(first)).map_or(wanted, |tag| &**tag);
-    negotiated.hash(&mut hasher);
+    // Without languages one copy is everybody's.
+    if !languages.is_empty() {
+        language::negotiate(languages, &accepted(fields)).hash(&mut hasher);
+    }
     value("authorization").hash(&mut hasher);
     hasher.finish()
+}
+
+/// What a client says of languages, as the gateway reads it.
+fn accepted(fields: &[(String, String)]) -> HeaderMap {
+    let own = fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case("accept-language"));
+    let values = own.filter_map(|(_, value)| HeaderValue::from_str(value).ok());
+    values.map(|value| (ACCEPT_LANGUAGE, value)).collect()
 }
 
 /// The host that a request is for. One that names none goes to the gateway's own address, which is of loopback.

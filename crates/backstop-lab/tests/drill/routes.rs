@@ -1,6 +1,6 @@
 //! Which route a request is for, and which requests may share a copy: as the gateway has it.
 
-use backstop_lab::drill::{Facts, Samples, own};
+use backstop_lab::drill::{Ask, Facts, Samples, own};
 
 use crate::world::policy;
 
@@ -125,4 +125,23 @@ fn an_effect_is_known_however_its_path_is_written() {
             "{target}: {refused}"
         );
     }
+}
+
+#[test]
+fn requests_share_a_copy_by_the_language_that_is_negotiated() {
+    let facts = facts();
+    let key = |target: &str, accepted: &[&str]| {
+        let fields = accepted.iter().map(|value| ("Accept-Language".to_owned(), (*value).to_owned()));
+        let route = facts.find("x", "GET", target).unwrap();
+        Ask::new(&facts, route, "GET", target, fields.collect()).key
+    };
+    let files = |accepted: &[&str]| key("/files/1", accepted);
+    let spanish = files(&["es"]);
+    for same in [&["fr, es"][..], &["en;q=0.1, es"], &["fr", "es-MX"], &["de-AT, ES;q=0.3"]] {
+        assert_eq!(files(same), spanish, "{same:?}");
+    }
+    for other in [&["en, es"][..], &["es;q=0, en"], &["es;q=0.5, en"], &["fr"]] {
+        assert_ne!(files(other), spanish, "{other:?}");
+    }
+    assert_eq!(key("/plain", &["es"]), key("/plain", &["en"]), "without languages there is one copy");
 }
