@@ -80,8 +80,11 @@ async fn excess_is_counted_and_never_dropped() {
     gate.wait_for_waiting(2, BOUND).await.unwrap();
     let opener = gate.clone();
     let opened = tokio::task::spawn(async move {
-        // 100 requests are offered: 2 in flight, 3 wait, 95 are excess.
-        let all = |progress: &load::Progress| progress.total.offered == 100;
+        // 100 requests are offered: 2 in flight, 3 wait, 95 are excess. One that was offered is none of them for a moment.
+        let all = |progress: &load::Progress| {
+            let somewhere = progress.in_flight + progress.waiting + progress.total.excess;
+            progress.total.offered == 100 && somewhere == 100
+        };
         while !all(&run.progress()) {
             tokio::task::yield_now().await;
         }

@@ -77,9 +77,10 @@ fn an_empty_cache_fills_within_the_budget_and_nobody_turns_a_knob() {
         assert!(world.calls() - demand.before >= BUDGET * 5 - 1, "it works all the time");
 
         world.redis.start_again();
-        let again = demand.seconds(&mut world, 20).await;
+        // Which keys come last is chance: nearly all are there after 10 s, and the last ones when they are asked for.
+        let again = demand.seconds(&mut world, 26).await;
         assert!(again[0] > 100, "it is empty: {again:?}");
-        assert_eq!(again[17..], [0; 3], "{again:?}");
+        assert_eq!(again[23..], [0; 3], "{again:?}");
         assert_eq!(world.redis.values(), u64::from(KEYS));
         assert!(world.shop.origin.peak_in_flight() <= 4);
     });

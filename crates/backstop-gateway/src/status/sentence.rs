@@ -1,5 +1,6 @@
 //! The whole in one word, and in one sentence: what is the matter, since when and why.
 
+use super::minute::NOW;
 use super::view::{DependencyStanding, DependencyView, Overall, RouteState, RouteView, RungKind, View};
 use super::words;
 
@@ -94,7 +95,11 @@ fn does(state: RouteState, own: &[&RouteView], observed: bool) -> String {
     kinds.dedup();
     let words: Vec<_> = kinds.iter().map(|kind| kind.word()).collect();
     let words = format!("{}{}", words.join(" or "), ages(own));
-    let answers = |route: &&RouteView| route.last_ten_seconds.normal + route.last_ten_seconds.fallback > 0;
+    // What was answered before it began says nothing of now.
+    let answers = |route: &&RouteView| {
+        let answered = route.last_ten_seconds.normal + route.last_ten_seconds.fallback;
+        answered > 0 && route.since_seconds.is_some_and(|seconds| seconds >= NOW.as_secs())
+    };
     let requests = if own.iter().any(answers) { "some requests" } else { "requests" };
     match (state, own.len()) {
         (RouteState::Refusing, _) if observed => format!("would refuse {requests}, only observed,"),

@@ -223,7 +223,7 @@ mod tests {
 
     async fn refusal() -> Response {
         let origin = Origin::start().await.unwrap();
-        origin.default(Answer::new(503).header("Backstop", "rejected;source=none;reason=authorizer"));
+        origin.default(Answer::new(503).header("Backstop", "outcome=rejected, reason=authorizer"));
         client::get(origin.addr(), "/", &[]).await.unwrap()
     }
 
