@@ -267,3 +267,19 @@ async fn an_answer_that_cannot_be_cut_is_whole_and_met_no_fault() {
     let call = ended(&proxies).await;
     assert_eq!((call.fault, call.ended), (Some("reset_after_head"), Ended::Broken));
 }
+
+/// RFC 9110 section 8.6 forbids a length with a 204, and many servers send one all the same.
+#[tokio::test]
+async fn a_length_where_no_body_may_be_is_passed_on_and_says_nothing() {
+    const ODD: &str = "HTTP/1.1 204 No Content\r\nX-Allowed: yes\r\nContent-Length: 0\r\n\r\n";
+    let origin = upstream().await;
+    origin.on(Matcher::get("/odd"), Behaviour::raw(ODD, backstop_lab::origin::Then::KeepAlive));
+    let proxies = before(&origin, Vec::new(), Writes::PassOn);
+    let mut connection = Connection::open(proxies.addresses(0)[0]).await.unwrap();
+    for _ in 0..2 {
+        connection.send(b"GET /odd HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
+        let answer = connection.read_at_least(ODD.len()).await.unwrap();
+        assert_eq!(String::from_utf8_lossy(&answer), ODD);
+    }
+    assert_eq!(ended(&proxies).await.status, Some(204));
+}

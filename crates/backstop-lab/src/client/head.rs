@@ -34,6 +34,13 @@ impl ResponseHead {
         Ok(Self { raw, minor_version, status, reason, fields })
     }
 
+    /// As whoever passes an answer on has to read it: where no body may be there is none, whatever its fields say (RFC 9112
+    /// section 6.3). Many servers send `Content-Length: 0` with a 204.
+    pub(crate) fn framing_to_pass_on(&self, method: &str) -> Result<ResponseFraming, &'static str> {
+        let has_none = method == "HEAD" || !framing_allowed(self.status);
+        if has_none { Ok(ResponseFraming::None) } else { self.framing(method) }
+    }
+
     /// How the body of this answer to a request with `method` ends.
     pub(crate) fn framing(&self, method: &str) -> Result<ResponseFraming, &'static str> {
         let lengths = self.fields.count("content-length");

@@ -93,7 +93,7 @@ pub(crate) async fn give(
     let (head, framing) = loop {
         let head = read_head(down, asked, up.as_deref_mut(), given).await?;
         if head.status >= 200 {
-            let framing = head.framing(&given.method).map_err(|_wrong| Break::Cut(End::Reset))?;
+            let framing = head.framing_to_pass_on(&given.method).map_err(|_wrong| Break::Cut(End::Reset))?;
             break (head, framing);
         }
         send(down, &head.raw).await?;
