@@ -38,6 +38,7 @@ pub(super) fn sentence(view: &View) -> String {
         let asked = view.routes.iter().filter(|route| route.state != RouteState::Quiet).count();
         parts.push(match (view.routes.len(), asked) {
             (_, 0) => "No request came in the last minute, and nothing is known to be wrong".to_owned(),
+            (1, 1) => "The one route answers normally".to_owned(),
             (all, asked) if asked == all => format!("{} answer normally", number(all)),
             (all, asked) => {
                 format!("{asked} of {} answer normally, the others are not asked for", number(all))
