@@ -76,6 +76,7 @@ pub(crate) struct Shared {
     /// Who is told of requests.
     pub(crate) telemetry: Telemetry,
     /// What each dependency is called and where it listens, for whoever is told.
+    #[cfg_attr(all(not(feature = "otlp"), not(test)), expect(dead_code, reason = "only spans name them"))]
     pub(crate) addresses: Vec<(Box<str>, u16)>,
 }
 

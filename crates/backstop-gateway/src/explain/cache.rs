@@ -31,6 +31,10 @@ pub(crate) enum Does {
     Fails,
 }
 
+#[cfg_attr(
+    all(not(feature = "redis"), not(test)),
+    expect(dead_code, reason = "only a shared cache is asked")
+)]
 impl Told {
     pub(crate) fn does(&self, does: Does) {
         self.lock().does = does;
