@@ -1,6 +1,6 @@
 //! Charts of what a gateway did: shares over time, lines, a ramp, a timeline. Each is one SVG.
 //!
-//! [plotters](plotters) places axes, areas and lines. This crate adds what a page of an operator needs:
+//! [plotters] places axes, areas and lines. This crate adds what a page of an operator needs:
 //!
 //! - **Colour comes from CSS.** Each colour is a custom property with a fallback ([`Hue`]), so one picture is right in
 //!   light and dark and in a file of its own. [`COLOURS`] has the values of both schemes

@@ -163,7 +163,7 @@ const SKIPPED: usize = WRONG + 4;
 const WORDS: usize = SKIPPED + 6;
 
 impl Came {
-    /// Every word, in the order of [`Came::index`].
+    /// Every word, in the order of `Came::index`.
     pub const TOKENS: [&'static str; WORDS] = joined(&[
         &["none"],
         &["missing", "age", "future", "forbidden", "clock", "unreadable"],

@@ -1,6 +1,6 @@
 //! How much an alternative bears beside its usual load: measured in steps, until the first sign that it is too much.
 //!
-//! Each [`step`] sends reads at a constant rate that waits for no answer, straight to the dependency. The knee is the last step
+//! Each step sends reads at a constant rate that waits for no answer, straight to the dependency. The knee is the last step
 //! before one of three signs ([`Sign`]): throughput no longer follows what is offered, the 95th percentile leaves what it was at
 //! first, or calls fail. Little's law and open loops make it safe to stop there: beyond it a queue grows without end.
 //!

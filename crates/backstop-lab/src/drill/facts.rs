@@ -147,7 +147,7 @@ impl Facts {
         }
     }
 
-    /// The route for a request with this `Host`, found as the gateway finds it ([`super::find`]).
+    /// The route for a request with this `Host`, found as the gateway finds it.
     #[must_use]
     pub fn find(&self, host: &str, method: &str, target: &str) -> Option<usize> {
         super::find::find(&self.loaded.routes, host, method, target)
